@@ -1,0 +1,72 @@
+/*-------------------------------------------------------------------------
+ *
+ * flakeid.c
+ *	  Module entry and settings.
+ *
+ * Where to read on: an id is minted in slot.c, and cannot repeat after a
+ * crash because of horizon.c.  docs/design.md argues why.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "flakeid.h"
+#include "fmgr.h"
+#include "generator.h"
+#include "miscadmin.h"
+#include "shmem.h"
+#include "slot.h"
+#include "storage/ipc.h"
+#include "utils/guc.h"
+
+PG_MODULE_MAGIC;
+
+int			flake_shard = -1;
+int			flake_max_ahead_ms = 15000;
+int			flake_max_wait_ms = 10000;
+
+static shmem_request_hook_type prev_shmem_request_hook = NULL;
+
+static void
+shmem_request(void)
+{
+	if (prev_shmem_request_hook)
+		prev_shmem_request_hook();
+	flake_shmem_request();
+}
+
+void		_PG_init(void);
+
+void
+_PG_init(void)
+{
+	DefineCustomIntVariable("flakeid.shard",
+							"Sets the logical shard of the ids that flake_id() mints.",
+							"-1 means that it is not set.",
+							&flake_shard, -1, -1, INT_MAX,
+							PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("flakeid.max_ahead",
+							"Sets how far the time in an id may be ahead of the clock.",
+							NULL,
+							&flake_max_ahead_ms, 15000, 0, INT_MAX,
+							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomIntVariable("flakeid.max_wait",
+							"Sets how long a caller may be made to wait for the clock before it is an error.",
+							NULL,
+							&flake_max_wait_ms, 10000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("flakeid");
+
+	flake_generator_init();
+	flake_slot_init();
+
+	if (process_shared_preload_libraries_in_progress)
+	{
+		prev_shmem_request_hook = shmem_request_hook;
+		shmem_request_hook = shmem_request;
+	}
+}

@@ -1,0 +1,301 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon.c
+ *	  The durable bound of everything that a generator has handed out.
+ *
+ * Ids are handed out from shared memory, which a crash wipes out, by a clock
+ * that may meanwhile have been set back.  So each generator keeps on disk a
+ * packed value, its horizon, and these rules:
+ *
+ *	H1	No id above the published horizon is handed out.
+ *	H2	A horizon is published only after the WAL record that carries it has
+ *		been flushed.
+ *	H3	The first id after a server start is above the horizon found on disk.
+ *
+ * Hence whatever was handed out before a crash is at or below the horizon
+ * found afterwards, and what comes after is above.  The horizon is moved a
+ * window of some seconds at a time, so that a flush is needed only that often,
+ * and by whoever first finds less than half of the window left, so that the
+ * others do not stop for it.
+ *
+ * Standbys receive the horizon as they receive the rows: the commit record of
+ * a row with an id lies behind the horizon record that allowed the id.
+ *
+ * The horizon's place is the page of the generator's sequence, because a
+ * sequence is an object that is WAL-logged outside of transactions,
+ * replicated, dumped, upgraded, granted and dropped the way that is needed.
+ * It is kept twice in the sequence's only tuple:
+ *
+ *	last_value	is what pg_dump saves and setval() in a restore brings back.
+ *	guard		lies behind the last column, where no SQL command reaches:
+ *				setval(), ALTER SEQUENCE and TRUNCATE RESTART IDENTITY change
+ *				the tuple's columns or copy it whole.  So the horizon cannot
+ *				be lowered by them.
+ *
+ * The greater of the two counts.  The sequence's increment is so large that
+ * nextval() always fails: the horizon is not for taking numbers from.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
+#include "commands/sequence.h"
+#include "common/int.h"
+#include "horizon.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+
+/* The sequence's tuple, with our word behind it. */
+typedef struct HorizonTuple
+{
+	FormData_pg_sequence_data sequence;
+	int64		guard;
+} HorizonTuple;
+
+/*
+ * Which relation, and which file of it: ALTER SEQUENCE ... RESTART gives a
+ * sequence a new file, CREATE EXTENSION gives a generator a new sequence.
+ */
+static uint64
+relation_file(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return (uint64) RelationGetRelid(rel) << 32 | rel->rd_locator.relNumber;
+#else
+	return (uint64) RelationGetRelid(rel) << 32 | rel->rd_node.relNode;
+#endif
+}
+
+/*
+ * Opens and locks the sequence, as nextval() does.  Returns NULL if that
+ * would mean waiting and wait is false.
+ */
+static Relation
+open_sequence(Oid sequence, bool wait)
+{
+	Relation	rel;
+
+	if (wait)
+		LockRelationOid(sequence, RowExclusiveLock);
+	else if (!ConditionalLockRelationOid(sequence, RowExclusiveLock))
+		return NULL;
+
+	rel = try_relation_open(sequence, NoLock);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("generator with OID %u does not exist", sequence),
+				 errdetail("Its sequence has been dropped.")));
+
+	if (rel->rd_rel->relkind != RELKIND_SEQUENCE ||
+		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" cannot be a generator",
+						RelationGetRelationName(rel)),
+				 errdetail("A generator is a permanent sequence, because a temporary or unlogged one forgets in a crash what was handed out.")));
+	return rel;
+}
+
+/* The sequence's tuple on its page, and the tuple's length. */
+static HeapTupleHeader
+sequence_tuple(Relation rel, Page page, Size *length)
+{
+	ItemId		item;
+
+	if (PageGetMaxOffsetNumber(page) != FirstOffsetNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("unexpected page contents in sequence \"%s\"",
+						RelationGetRelationName(rel))));
+	item = PageGetItemId(page, FirstOffsetNumber);
+	*length = ItemIdGetLength(item);
+	return (HeapTupleHeader) PageGetItem(page, item);
+}
+
+/*
+ * Reads the horizon.  *in_agreement tells whether both copies on the page
+ * say so.  The content lock on the page must be held.
+ */
+static int64
+page_horizon(Relation rel, Page page, bool *in_agreement)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+	int64		last_value = data->sequence.last_value;
+
+	/* A sequence that no horizon was written to yet has no guard. */
+	if (length < tuple->t_hoff + sizeof(HorizonTuple))
+	{
+		*in_agreement = true;
+		return last_value;
+	}
+	*in_agreement = last_value == data->guard;
+	return Max(last_value, data->guard);
+}
+
+/* Sets both copies of the horizon on an image of the page. */
+static void
+set_page_horizon(Relation rel, Page page, int64 value)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+	Size		full_length = tuple->t_hoff + sizeof(HorizonTuple);
+	HorizonTuple *data;
+
+	/* The first time, make room for the guard behind the columns. */
+	if (length < full_length)
+	{
+		HeapTupleHeader longer = palloc0(full_length);
+
+		memcpy(longer, tuple, length);
+		if (!PageIndexTupleOverwrite(page, FirstOffsetNumber,
+									 (void *) longer, full_length))
+			elog(ERROR, "no room on the page of sequence \"%s\"",
+				 RelationGetRelationName(rel));
+		pfree(longer);
+		tuple = sequence_tuple(rel, page, &length);
+	}
+
+	data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+	data->sequence.last_value = value;
+	data->sequence.log_cnt = 0;
+	data->sequence.is_called = true;
+	data->guard = value;
+}
+
+/* Writes the horizon and returns when it is safe on disk. */
+static void
+write_horizon(Relation rel, int64 value)
+{
+	Buffer		buffer = ReadBuffer(rel, 0);
+	GenericXLogState *state;
+	Page		page;
+	XLogRecPtr	lsn;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	state = GenericXLogStart(rel);
+
+	/*
+	 * The whole page is logged, some 150 bytes with the hole left out: a
+	 * delta would be against a page that nextval() may have changed without
+	 * logging the change.
+	 */
+	page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
+	set_page_horizon(rel, page, value);
+	lsn = GenericXLogFinish(state);
+	UnlockReleaseBuffer(buffer);
+
+	/*
+	 * No commit record of ours will flush this: the caller may belong to a
+	 * transaction that writes nothing, or to a parallel worker.
+	 */
+	XLogFlush(lsn);
+}
+
+static int64
+read_horizon(Relation rel, bool *in_agreement)
+{
+	Buffer		buffer = ReadBuffer(rel, 0);
+	int64		value;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	value = page_horizon(rel, BufferGetPage(buffer), in_agreement);
+	UnlockReleaseBuffer(buffer);
+	return value;
+}
+
+/*
+ * Brings disk and shared memory into agreement on a horizon of at least
+ * needed.  The caller holds a lock on the sequence and the horizon's LWLock.
+ */
+static void
+synchronize(HorizonRef *ref, Relation rel, int64 needed)
+{
+	Horizon    *shared = ref->shared;
+	int64		published = (int64) pg_atomic_read_u64(&shared->value);
+	bool		in_agreement;
+	int64		on_disk = read_horizon(rel, &in_agreement);
+	int64		value;
+
+	ref->file = relation_file(rel);
+
+	/*
+	 * A page above what this server has published comes from before the
+	 * server started, or setval() has raised it, as a restore does.  Ids up
+	 * to there may be in use (H3).
+	 */
+	if (on_disk > published)
+		pg_atomic_write_u64(&shared->floor, (uint64) on_disk);
+
+	/*
+	 * A page below comes from ALTER SEQUENCE, or belongs to a generator that
+	 * was dropped and created again.  It must be raised (H2).
+	 */
+	value = Max(needed, Max(published, on_disk));
+	if (value > on_disk || !in_agreement)
+		write_horizon(rel, value);
+
+	/* File before value: see flake_horizon_margin(). */
+	pg_atomic_write_u64(&shared->file, ref->file);
+	pg_write_barrier();
+	pg_atomic_write_u64(&shared->value, (uint64) value);
+}
+
+void
+flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence, int64 window)
+{
+	Relation	rel;
+
+	ref->shared = flake_shmem_horizon(generator);
+	ref->sequence = sequence;
+	ref->window = window;
+
+	rel = open_sequence(sequence, true);
+	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
+	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	LWLockRelease(&ref->shared->lock);
+	relation_close(rel, RowExclusiveLock);
+}
+
+bool
+flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel;
+	int64		needed;
+
+	/* The lock on the sequence comes before the LWLock: it may be waited for. */
+	rel = open_sequence(ref->sequence, wait);
+	if (rel == NULL)
+		return false;
+	if (wait)
+		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	else if (!LWLockConditionalAcquire(&shared->lock, LW_EXCLUSIVE))
+	{
+		relation_close(rel, RowExclusiveLock);
+		return false;
+	}
+
+	/* Somebody else may have done it while we waited. */
+	ref->file = relation_file(rel);
+	if (flake_horizon_margin(ref, end) < ref->window / 2)
+	{
+		if (pg_add_s64_overflow(end, ref->window, &needed))
+			needed = PG_INT64_MAX;
+		synchronize(ref, rel, needed);
+	}
+
+	LWLockRelease(&shared->lock);
+	relation_close(rel, RowExclusiveLock);
+	return true;
+}

@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon.h
+ *	  The durable bound of everything that a generator has handed out.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_HORIZON_H
+#define FLAKEID_HORIZON_H
+
+#include "common/int.h"
+#include "shmem.h"
+#include "utils/relcache.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A session's view of one generator's horizon. */
+typedef struct HorizonRef
+{
+	Horizon    *shared;
+	Oid			sequence;		/* the relation that keeps it */
+	uint64		file;			/* that relation's file, as last seen here */
+	int64		window;			/* packed: how far to reserve ahead */
+} HorizonRef;
+
+/*
+ * Points ref at the horizon of a generator and brings disk and shared memory
+ * into agreement.  window is in packed units.  ERROR 42P01 if the sequence
+ * is gone, 42809 if it cannot be a generator's.
+ */
+extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
+							   int64 window);
+
+/*
+ * Moves the horizon to a window past end, durably, and then publishes it.
+ * With wait = false it gives up, and returns false, where it would have to
+ * wait for another session.  After true, start over: the clock has moved on.
+ */
+extern bool flake_horizon_extend(HorizonRef *ref, int64 end, bool wait);
+
+/*
+ * How many packed values the horizon leaves above end; negative if end is
+ * not covered.
+ *
+ * The published value counts only as long as it is kept in the file that this
+ * session knows as the generator's (ALTER SEQUENCE and DROP EXTENSION change
+ * the file, and may yet be rolled back).  The value is read first: whoever
+ * changes both writes the file first.
+ */
+static inline int64
+flake_horizon_margin(const HorizonRef *ref, int64 end)
+{
+	int64		value = (int64) pg_atomic_read_u64(&ref->shared->value);
+	int64		margin;
+
+	pg_read_barrier();
+	if (unlikely(pg_atomic_read_u64(&ref->shared->file) != ref->file))
+		return -1;
+	if (unlikely(pg_sub_s64_overflow(value, end, &margin)))
+		return value < end ? -1 : PG_INT64_MAX;
+	return margin;
+}
+
+/* Every new id must be above this. */
+static inline int64
+flake_horizon_floor(const HorizonRef *ref)
+{
+	return (int64) pg_atomic_read_u64(&ref->shared->floor);
+}
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_HORIZON_H */

@@ -1,0 +1,299 @@
+/*-------------------------------------------------------------------------
+ *
+ * inspect.c
+ *	  SQL functions that look inside ids and compose them.  All of them are
+ *	  immutable: they depend on nothing but their arguments.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "layout.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(flake_timestamp);
+PG_FUNCTION_INFO_V1(flake_shard_of);
+PG_FUNCTION_INFO_V1(flake_sequence);
+PG_FUNCTION_INFO_V1(flake_decode);
+PG_FUNCTION_INFO_V1(flake_explain);
+PG_FUNCTION_INFO_V1(flake_make);
+PG_FUNCTION_INFO_V1(flake_floor);
+PG_FUNCTION_INFO_V1(flake_ceil);
+PG_FUNCTION_INFO_V1(flake_lower);
+PG_FUNCTION_INFO_V1(flake_upper);
+
+/* The instant at which an id's tick starts. */
+static TimestampTz
+id_timestamp(const FlakeLayout *layout, int64 id)
+{
+	TimestampTz ts;
+
+	if (!flake_layout_tick_start(layout, flake_layout_tick(layout, id), &ts))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	return ts;
+}
+
+/* flake_timestamp(id bigint) returns timestamptz */
+Datum
+flake_timestamp(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TIMESTAMPTZ(id_timestamp(&flake_layout_instagram,
+									   PG_GETARG_INT64(0)));
+}
+
+/* flake_shard(id bigint) returns int */
+Datum
+flake_shard_of(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT32(flake_layout_shard(&flake_layout_instagram,
+									   PG_GETARG_INT64(0)));
+}
+
+/* flake_sequence(id bigint) returns bigint */
+Datum
+flake_sequence(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(flake_layout_sequence(&flake_layout_instagram,
+										  PG_GETARG_INT64(0)));
+}
+
+/* flake_decode(id bigint) returns record (ts, shard, sequence) */
+Datum
+flake_decode(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+	int64		id = PG_GETARG_INT64(0);
+	TupleDesc	desc;
+	Datum		values[3];
+	bool		nulls[3] = {false};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	values[0] = TimestampTzGetDatum(id_timestamp(layout, id));
+	values[1] = Int32GetDatum(flake_layout_shard(layout, id));
+	values[2] = Int64GetDatum(flake_layout_sequence(layout, id));
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/* Appends text, and blanks to make it width characters and a separator. */
+static void
+append_column(StringInfo line, const char *text, int width)
+{
+	appendStringInfo(line, "%-*s ", width, text);
+}
+
+static void
+strip_trailing_blanks(StringInfo line)
+{
+	while (line->len > 0 && line->data[line->len - 1] == ' ')
+		line->data[--line->len] = '\0';
+}
+
+/*
+ * flake_explain(id bigint) returns text
+ *
+ * Three lines with a column for each field: its name and width, its bits, and
+ * its number; then the time.  The time is written in UTC, because the result
+ * must not depend on a setting.
+ */
+Datum
+flake_explain(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+	int64		id = PG_GETARG_INT64(0);
+	const FlakeField *fields[FLAKE_MAX_FIELDS];
+	int			nfields;
+	StringInfoData names,
+				bits,
+				numbers;
+	struct pg_tm tm;
+	fsec_t		fsec;
+	char		utc[MAXDATELEN + 1];
+
+	initStringInfo(&names);
+	initStringInfo(&bits);
+	initStringInfo(&numbers);
+
+	nfields = flake_layout_fields(layout, fields);
+	for (int i = 0; i < nfields; i++)
+	{
+		const FlakeField *field = fields[i];
+		int64		number = field == &layout->time
+			? flake_layout_tick(layout, id) : flake_layout_field(field, id);
+		char	   *name_text = psprintf("%s:%d", field->name, field->bits);
+		char	   *number_text = psprintf(INT64_FORMAT, number);
+		char		bit_text[65];
+		int			width;
+
+		for (int bit = 0; bit < field->bits; bit++)
+			bit_text[bit] = (uint64) id >> (field->shift + field->bits - 1 - bit) & 1
+				? '1' : '0';
+		bit_text[field->bits] = '\0';
+
+		width = Max(field->bits, (int) strlen(name_text));
+		width = Max(width, (int) strlen(number_text));
+		append_column(&names, name_text, width);
+		append_column(&bits, bit_text, width);
+		append_column(&numbers, number_text, width);
+	}
+	strip_trailing_blanks(&names);
+	strip_trailing_blanks(&bits);
+	strip_trailing_blanks(&numbers);
+
+	if (timestamp2tm(id_timestamp(layout, id), NULL, &tm, &fsec, NULL, NULL) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	EncodeDateTime(&tm, fsec, false, 0, NULL, USE_ISO_DATES, utc);
+
+	appendStringInfo(&names, "\n%s\n%s\n%s UTC", bits.data, numbers.data, utc);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(names.data, names.len));
+}
+
+/* ERROR for a part that an id cannot hold. */
+static void
+check_part(const FlakeLayout *layout, const char *part, int64 value, int64 max)
+{
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s %lld is out of range", part, (long long) value),
+				 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
+						   layout->name, part, (long long) max),
+				 errhint("Pass a number in this range.")));
+}
+
+/* flake_make(ts timestamptz, shard int, sequence bigint) returns bigint */
+Datum
+flake_make(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+	TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
+	int32		shard = PG_GETARG_INT32(1);
+	int64		sequence = PG_GETARG_INT64(2);
+	int64		tick = TIMESTAMP_NOT_FINITE(ts) ? 0
+		: flake_layout_tick_at(layout, ts);
+
+	if (TIMESTAMP_NOT_FINITE(ts) ||
+		tick < flake_layout_min_tick(layout) ||
+		tick > flake_layout_max_tick(layout))
+	{
+		TimestampTz starts = DT_NOBEGIN;
+		TimestampTz ends = DT_NOEND;
+
+		(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
+									   &starts);
+		(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
+									   &ends);
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp is out of range for layout \"%s\"",
+						layout->name),
+				 errdetail("Its %d bits of time reach from %s to before %s.",
+						   layout->time.bits,
+						   pstrdup(timestamptz_to_str(starts)),
+						   timestamptz_to_str(ends)),
+				 errhint("For the bounds of a range of ids use flake_floor() and flake_ceil(), which accept any timestamp.")));
+	}
+	check_part(layout, "shard", shard, flake_layout_max_shard(layout));
+	check_part(layout, "sequence", sequence, flake_layout_max_sequence(layout));
+
+	PG_RETURN_INT64(flake_layout_id(layout,
+									flake_layout_pack(layout, tick, sequence),
+									flake_layout_shard_image(layout, shard)));
+}
+
+/*
+ * The smallest or the largest id of a tick.  Past the ends of the layout's
+ * lifetime it is the smallest or the largest of all.
+ */
+static int64
+smallest_id(const FlakeLayout *layout, int64 tick)
+{
+	tick = Max(tick, flake_layout_min_tick(layout));
+	if (tick > flake_layout_max_tick(layout))
+		return PG_INT64_MAX;
+	return flake_layout_id(layout, flake_layout_pack(layout, tick, 0), 0);
+}
+
+static int64
+largest_id(const FlakeLayout *layout, int64 tick)
+{
+	/* All bits below the tick are set just before the next tick begins. */
+	if (tick >= flake_layout_max_tick(layout))
+		return PG_INT64_MAX;
+	return smallest_id(layout, Max(tick, flake_layout_min_tick(layout)) + 1) - 1;
+}
+
+/* The tick that contains ts, also for infinite ts. */
+static int64
+tick_at(const FlakeLayout *layout, TimestampTz ts)
+{
+	if (TIMESTAMP_IS_NOBEGIN(ts))
+		return flake_layout_min_tick(layout) - 1;
+	if (TIMESTAMP_IS_NOEND(ts))
+		return flake_layout_max_tick(layout) + 1;
+	return flake_layout_tick_at(layout, ts);
+}
+
+/* The last tick that starts before ts: ids before ts have it or a lower one. */
+static int64
+last_tick_before(const FlakeLayout *layout, TimestampTz ts)
+{
+	return tick_at(layout, TIMESTAMP_NOT_FINITE(ts) ? ts : ts - 1);
+}
+
+/* flake_floor(ts timestamptz) returns bigint */
+Datum
+flake_floor(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+
+	PG_RETURN_INT64(smallest_id(layout,
+								tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
+}
+
+/* flake_ceil(ts timestamptz) returns bigint */
+Datum
+flake_ceil(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+
+	PG_RETURN_INT64(largest_id(layout,
+							   tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
+}
+
+/* flake_lower(since timestamptz) returns bigint: the smallest id not before it */
+Datum
+flake_lower(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+	TimestampTz since = PG_GETARG_TIMESTAMPTZ(0);
+
+	PG_RETURN_INT64(smallest_id(layout, last_tick_before(layout, since) + 1));
+}
+
+/* flake_upper(upto timestamptz) returns bigint: the largest id before it */
+Datum
+flake_upper(PG_FUNCTION_ARGS)
+{
+	const FlakeLayout *layout = &flake_layout_instagram;
+	int64		tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0));
+
+	/* Before the layout's lifetime there is no id. */
+	if (tick < flake_layout_min_tick(layout))
+		PG_RETURN_INT64(PG_INT64_MIN);
+	PG_RETURN_INT64(largest_id(layout, tick));
+}

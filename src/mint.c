@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * mint.c
+ *	  SQL functions that mint ids.  The work is done in slot.c.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "flakeid.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "generator.h"
+#include "miscadmin.h"
+#include "slot.h"
+#include "tcop/utility.h"
+
+PG_FUNCTION_INFO_V1(flake_id);
+PG_FUNCTION_INFO_V1(flake_id_of_setting);
+PG_FUNCTION_INFO_V1(flake_ids);
+PG_FUNCTION_INFO_V1(flake_sibling);
+PG_FUNCTION_INFO_V1(flake_last_id);
+
+/* The last id that this session minted, for flake_last_id(). */
+static int64 last_id;
+static bool has_last_id = false;
+
+/* Mints one id. */
+static int64
+mint(FunctionCallInfo fcinfo, int32 shard, const char *function_name)
+{
+	Generator  *generator;
+	const GeneratorSlot *slot;
+	int64		packed;
+
+	if (unlikely(XactReadOnly))
+		PreventCommandIfReadOnly(function_name);
+
+	generator = flake_generator_default(fcinfo->flinfo->fn_oid);
+	slot = flake_generator_slot(generator, shard);
+	packed = flake_slot_claim(slot->slot, generator->layout,
+							  &generator->horizon, 1);
+
+	last_id = flake_layout_id(generator->layout, packed, slot->image);
+	has_last_id = true;
+	return last_id;
+}
+
+/* flake_id(shard int) returns bigint */
+Datum
+flake_id(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(mint(fcinfo, PG_GETARG_INT32(0), "flake_id()"));
+}
+
+/* flake_id() returns bigint */
+Datum
+flake_id_of_setting(PG_FUNCTION_ARGS)
+{
+	if (flake_shard < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no shard is set"),
+				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
+				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
+	PG_RETURN_INT64(mint(fcinfo, flake_shard, "flake_id()"));
+}
+
+/* flake_sibling(id bigint) returns bigint */
+Datum
+flake_sibling(PG_FUNCTION_ARGS)
+{
+	int32		shard = flake_layout_shard(&flake_layout_instagram,
+										   PG_GETARG_INT64(0));
+
+	PG_RETURN_INT64(mint(fcinfo, shard, "flake_sibling()"));
+}
+
+/* What flake_ids() has claimed and goes on returning. */
+typedef struct IdRange
+{
+	const FlakeLayout *layout;
+	int64		first;			/* packed */
+	int64		image;
+} IdRange;
+
+/* flake_ids(shard int, count int) returns setof bigint */
+Datum
+flake_ids(PG_FUNCTION_ARGS)
+{
+	FuncCallContext *context;
+	IdRange    *range;
+
+	if (SRF_IS_FIRSTCALL())
+	{
+		int32		shard = PG_GETARG_INT32(0);
+		int32		count = PG_GETARG_INT32(1);
+		Generator  *generator;
+		const GeneratorSlot *slot;
+
+		PreventCommandIfReadOnly("flake_ids()");
+		if (count < 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("number of ids must not be negative"),
+					 errdetail("The number given is %d.", count),
+					 errhint("Ask for 0 or more ids.")));
+
+		context = SRF_FIRSTCALL_INIT();
+		range = MemoryContextAlloc(context->multi_call_memory_ctx,
+								   sizeof(IdRange));
+		context->user_fctx = range;
+		context->max_calls = count;
+
+		generator = flake_generator_default(fcinfo->flinfo->fn_oid);
+		slot = flake_generator_slot(generator, shard);
+		range->layout = generator->layout;
+		range->image = slot->image;
+		if (count > 0)
+		{
+			range->first = flake_slot_claim(slot->slot, generator->layout,
+											&generator->horizon, count);
+			last_id = flake_layout_id(range->layout, range->first + count - 1,
+									  range->image);
+			has_last_id = true;
+		}
+	}
+
+	context = SRF_PERCALL_SETUP();
+	range = context->user_fctx;
+	if (context->call_cntr < context->max_calls)
+	{
+		int64		id = flake_layout_id(range->layout,
+										 range->first + (int64) context->call_cntr,
+										 range->image);
+
+		SRF_RETURN_NEXT(context, Int64GetDatum(id));
+	}
+	SRF_RETURN_DONE(context);
+}
+
+/* flake_last_id() returns bigint */
+Datum
+flake_last_id(PG_FUNCTION_ARGS)
+{
+	if (!has_last_id)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("flake_last_id is not yet defined in this session"),
+				 errdetail("No id has been minted in it."),
+				 errhint("Call flake_id() first.")));
+	PG_RETURN_INT64(last_id);
+}

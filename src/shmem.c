@@ -1,0 +1,340 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem.c
+ *	  flakeid's shared memory: a small fixed header and, reached through it,
+ *	  a dynamic area with two hash tables.
+ *
+ * No preloading is needed.  The first session that mints after a server start
+ * makes everything.  The header is a named DSM segment on PostgreSQL 17 and
+ * later; before, it comes from the slack that the server's main shared memory
+ * always has (as pg_prewarm's does when it is not preloaded).
+ *
+ * After a crash the server starts with fresh shared memory.  That is safe:
+ * whatever was here is bounded by the horizon on disk.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/dshash.h"
+#include "miscadmin.h"
+#include "nodes/pg_list.h"
+#include "shmem.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#endif
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/dsa.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#define TRANCHE_NAME	"flakeid"
+
+/* Enough for about 500,000 slots, in use only as they are created. */
+#define AREA_LIMIT_MB	64
+
+typedef struct ShmemHeader
+{
+	LWLock		lock;			/* held while the area is being created */
+	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
+	dshash_table_handle horizons;
+	dshash_table_handle slots;
+} ShmemHeader;
+
+/*
+ * A dshash entry lies behind an item header of two words, and dsa serves
+ * anything from 113 to 128 bytes from an array of 128-byte pieces: each entry
+ * has two cache lines to itself.
+ */
+#define ITEM_HEADER_SIZE	MAXALIGN(sizeof(dsa_pointer) + sizeof(dshash_hash))
+#define ENTRY_SIZE			(128 - ITEM_HEADER_SIZE)
+
+StaticAssertDecl(sizeof(Horizon) <= ENTRY_SIZE, "a horizon fits its entry");
+StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
+
+static dsa_area *area = NULL;
+static dshash_table *horizons = NULL;
+static dshash_table *slots = NULL;
+
+/* The same for both tables; the tranche is filled in by shmem_attach(). */
+static dshash_parameters table_params = {
+	.key_size = sizeof(FlakeKey),
+	.entry_size = ENTRY_SIZE,
+	.compare_function = dshash_memcmp,
+	.hash_function = dshash_memhash,
+#if PG_VERSION_NUM >= 170000
+	.copy_function = dshash_memcpy,
+#endif
+};
+
+#if PG_VERSION_NUM >= 190000
+static void
+header_init(void *ptr, void *arg)
+#else
+static void
+header_init(void *ptr)
+#endif
+{
+	ShmemHeader *header = ptr;
+
+#if PG_VERSION_NUM >= 190000
+	LWLockInitialize(&header->lock, LWLockNewTrancheId(TRANCHE_NAME));
+#else
+	LWLockInitialize(&header->lock, LWLockNewTrancheId());
+#endif
+	header->area = DSM_HANDLE_INVALID;
+}
+
+/* Finds or makes the header. */
+static ShmemHeader *
+header_get(void)
+{
+	ShmemHeader *header;
+	bool		found;
+
+#if PG_VERSION_NUM >= 190000
+	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
+								header_init, &found, NULL);
+#elif PG_VERSION_NUM >= 170000
+	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
+								header_init, &found);
+#else
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	header = ShmemInitStruct(TRANCHE_NAME, sizeof(ShmemHeader), &found);
+	if (!found)
+		header_init(header);
+	LWLockRelease(AddinShmemInitLock);
+#endif
+
+#if PG_VERSION_NUM < 190000
+	LWLockRegisterTranche(header->lock.tranche, TRANCHE_NAME);
+#endif
+	return header;
+}
+
+/*
+ * Makes the area and its tables.  The area is pinned, so that it outlives its
+ * creator, only when nothing can fail any more: until then an error lets the
+ * resource owner take everything back.
+ */
+static void
+area_create(ShmemHeader *header)
+{
+	dsa_area   *new_area = dsa_create(header->lock.tranche);
+	dshash_table *new_horizons;
+	dshash_table *new_slots;
+
+	dsa_set_size_limit(new_area, (size_t) AREA_LIMIT_MB * 1024 * 1024);
+	new_horizons = dshash_create(new_area, &table_params, NULL);
+	new_slots = dshash_create(new_area, &table_params, NULL);
+
+	dsa_pin(new_area);
+	dsa_pin_mapping(new_area);
+	header->horizons = dshash_get_hash_table_handle(new_horizons);
+	header->slots = dshash_get_hash_table_handle(new_slots);
+	header->area = dsa_get_handle(new_area);
+
+	area = new_area;
+	horizons = new_horizons;
+	slots = new_slots;
+}
+
+static void
+area_attach(const ShmemHeader *header)
+{
+	dsa_area   *new_area = dsa_attach(header->area);
+
+	horizons = dshash_attach(new_area, &table_params, header->horizons, NULL);
+	slots = dshash_attach(new_area, &table_params, header->slots, NULL);
+	dsa_pin_mapping(new_area);
+	area = new_area;
+}
+
+/* Connects this session to the tables, once. */
+static void
+shmem_attach(void)
+{
+	ShmemHeader *header;
+	MemoryContext old_context;
+
+	if (area != NULL)
+		return;
+
+	header = header_get();
+	table_params.tranche_id = header->lock.tranche;
+
+	old_context = MemoryContextSwitchTo(TopMemoryContext);
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	if (header->area == DSM_HANDLE_INVALID)
+		area_create(header);
+	else
+		area_attach(header);
+	LWLockRelease(&header->lock);
+	MemoryContextSwitchTo(old_context);
+}
+
+void
+flake_shmem_request(void)
+{
+#if PG_VERSION_NUM < 170000
+	RequestAddinShmemSpace(MAXALIGN(sizeof(ShmemHeader)));
+#endif
+}
+
+/* Adds to the server's "out of memory" what it means here. */
+static void
+out_of_memory_callback(void *arg)
+{
+	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
+		errhint("flakeid uses up to %d MB of dynamic shared memory, about 250 bytes for each pair of database and shard in use since the server started.",
+				AREA_LIMIT_MB);
+	errcontext("making the shared memory entry of shard %d", *(int32 *) arg);
+}
+
+/*
+ * Finds or makes an entry, and initializes a new one while nobody else can
+ * see it.
+ */
+static void *
+find_or_insert(dshash_table *table, Oid generator, int32 shard,
+			   void (*init) (void *entry), bool *found)
+{
+	ErrorContextCallback callback;
+	FlakeKey	key;
+	void	   *entry;
+
+	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
+					 "the key is hashed as it lies in memory: no padding");
+	key.database = MyDatabaseId;
+	key.generator = generator;
+	key.shard = shard;
+
+	/* A plain look-up first: it lets other sessions look up meanwhile. */
+	entry = dshash_find(table, &key, false);
+	*found = entry != NULL;
+	if (entry == NULL)
+	{
+		callback.callback = out_of_memory_callback;
+		callback.arg = &shard;
+		callback.previous = error_context_stack;
+		error_context_stack = &callback;
+		entry = dshash_find_or_insert(table, &key, found);
+		error_context_stack = callback.previous;
+		if (!*found)
+			init(entry);
+	}
+	dshash_release_lock(table, entry);
+	return entry;
+}
+
+static void
+init_horizon(void *entry)
+{
+	Horizon    *horizon = entry;
+
+	LWLockInitialize(&horizon->lock, table_params.tranche_id);
+	pg_atomic_init_u64(&horizon->file, 0);
+	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
+}
+
+static void
+init_slot(void *entry)
+{
+	Slot	   *slot = entry;
+
+	pg_atomic_init_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&slot->seen, 0);	/* 2000-01-01 */
+	pg_atomic_init_u64(&slot->issued, 0);
+	pg_atomic_init_u64(&slot->waits, 0);
+	pg_atomic_init_u64(&slot->wait_us, 0);
+	pg_atomic_init_u64(&slot->clock_steps_back, 0);
+}
+
+/* Deletes every entry of a database from a table. */
+static void
+delete_database(dshash_table *table, Oid database)
+{
+	dshash_seq_status scan;
+	FlakeKey   *key;
+
+	dshash_seq_init(&scan, table, true);
+	while ((key = dshash_seq_next(&scan)) != NULL)
+	{
+		if (key->database == database)
+			dshash_delete_current(&scan);
+	}
+	dshash_seq_term(&scan);
+}
+
+/*
+ * Frees what dropped databases left behind.  Nobody can hold a pointer into
+ * such an entry, because no session is connected to a dropped database.
+ */
+static void
+forget_dropped_databases(void)
+{
+	List	   *databases = NIL;
+	ListCell   *lc;
+	dshash_seq_status scan;
+	FlakeKey   *key;
+
+	/* Catalogs are not to be read under a partition lock: two passes. */
+	dshash_seq_init(&scan, horizons, false);
+	while ((key = dshash_seq_next(&scan)) != NULL)
+		databases = list_append_unique_oid(databases, key->database);
+	dshash_seq_term(&scan);
+
+	foreach(lc, databases)
+	{
+		if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(lfirst_oid(lc))))
+			continue;
+		/* The horizons go last, because the scan above starts from them. */
+		delete_database(slots, lfirst_oid(lc));
+		delete_database(horizons, lfirst_oid(lc));
+	}
+	list_free(databases);
+}
+
+Horizon *
+flake_shmem_horizon(Oid generator)
+{
+	Horizon    *horizon;
+	bool		found;
+
+	shmem_attach();
+	horizon = find_or_insert(horizons, generator, 0, init_horizon, &found);
+
+	/* A generator new to the server: a good and rare moment to tidy up. */
+	if (!found)
+		forget_dropped_databases();
+	return horizon;
+}
+
+Slot *
+flake_shmem_slot(Oid generator, int32 shard)
+{
+	bool		found;
+
+	shmem_attach();
+	return find_or_insert(slots, generator, shard, init_slot, &found);
+}
+
+void
+flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
+{
+	dshash_seq_status scan;
+	Slot	   *slot;
+
+	shmem_attach();
+	dshash_seq_init(&scan, slots, false);
+	while ((slot = dshash_seq_next(&scan)) != NULL)
+	{
+		if (slot->key.database == MyDatabaseId)
+			visit(slot, arg);
+	}
+	dshash_seq_term(&scan);
+}

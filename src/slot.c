@@ -1,0 +1,363 @@
+/*-------------------------------------------------------------------------
+ *
+ * slot.c
+ *	  Claiming ids: the minting loop.
+ *
+ * A slot holds the last packed value, tick << sequence bits | sequence, that
+ * was handed out for a shard.  To claim ids is to compare-and-swap it to a
+ * greater one, by these rules:
+ *
+ *	M1	Every claim begins above the slot's last value.
+ *	M2	Every claim begins above the horizon that the server started with.
+ *	M3	No claim ends beyond the durable horizon (see horizon.c).
+ *	M4	No claim ends more than flakeid.max_ahead ahead of the clock.
+ *
+ * M1 makes ids unique and ordered whatever the clock does; the clock only
+ * decides how far to jump ahead.  M2 and M3 carry that over crashes.  M4 keeps
+ * the ids honest about time.
+ *
+ * More ids than a tick has sequence numbers, or a clock that was set back,
+ * lead to the same thing: the value runs ahead of the clock.  Adding one to a
+ * packed value carries from the sequence into the tick, so nothing special
+ * happens until the distance reaches flakeid.max_ahead.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "flakeid.h"
+#include "miscadmin.h"
+#include "portability/instr_time.h"
+#include "slot.h"
+#include "storage/latch.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+
+/*
+ * Waits shorter than this sleep by the microsecond.  WaitLatch() counts in
+ * milliseconds, which would waste part of every tick of a session that mints
+ * as fast as its layout allows.
+ */
+#define SHORT_WAIT_US		1500
+
+/* Look at the clock at least this often: it may be set while we wait. */
+#define LONGEST_SLEEP_US	1000000
+
+/*
+ * A clock behind an earlier reading by less than this is not counted as a
+ * step back: sessions read it, are preempted and compare, in any order.
+ */
+#define STEP_BACK_US		10000
+
+/* What to show in pg_stat_activity while waiting for the clock. */
+static uint32
+clock_wait_event(void)
+{
+#if PG_VERSION_NUM >= 170000
+	static uint32 event = 0;
+
+	if (event == 0)
+		event = WaitEventExtensionNew("FlakeidClock");
+	return event;
+#else
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/*
+ * How many ids this session has taken from which slot without having added
+ * them to slot->issued.  Only with another slot's turn, and at the end of the
+ * transaction, are they added: a second atomic operation on each id would
+ * cost a twentieth of the whole.
+ */
+static Slot *counted_slot = NULL;
+static uint64 counted_ids = 0;
+
+void
+flake_slot_flush_count(void)
+{
+	if (counted_ids > 0)
+		pg_atomic_fetch_add_u64(&counted_slot->issued, (int64) counted_ids);
+	counted_ids = 0;
+}
+
+static inline void
+count_issued(Slot *slot, int64 n)
+{
+	if (unlikely(slot != counted_slot))
+	{
+		flake_slot_flush_count();
+		counted_slot = slot;
+	}
+	counted_ids += n;
+}
+
+static void
+transaction_ends(XactEvent event, void *arg)
+{
+	flake_slot_flush_count();
+}
+
+void
+flake_slot_init(void)
+{
+	RegisterXactCallback(transaction_ends, NULL);
+}
+
+static int64
+microseconds_since(instr_time started)
+{
+	instr_time	elapsed;
+
+	INSTR_TIME_SET_CURRENT(elapsed);
+	INSTR_TIME_SUBTRACT(elapsed, started);
+	return (int64) INSTR_TIME_GET_MICROSEC(elapsed);
+}
+
+/* How long so many ticks last; as long as int64 can say if that is too long. */
+static int64
+ticks_us(const FlakeLayout *layout, int64 ticks)
+{
+	int64		us;
+
+	if (pg_mul_s64_overflow(ticks, layout->unit_us, &us))
+		return PG_INT64_MAX;
+	return us;
+}
+
+static int64
+max_ahead_us(void)
+{
+	return (int64) flake_max_ahead_ms * 1000;
+}
+
+/* Formats a duration for a message, to the millisecond. */
+static char *
+duration(int64 us)
+{
+	return psprintf("%lld.%03d s", (long long) (us / 1000000),
+					(int) (us % 1000000 / 1000));
+}
+
+/* Cancellable sleep of about us microseconds, and not much longer than 1 s. */
+static void
+sleep_for_clock(int64 us)
+{
+	if (us <= SHORT_WAIT_US)
+	{
+		pgstat_report_wait_start(clock_wait_event());
+		pg_usleep((long) us);
+		pgstat_report_wait_end();
+	}
+	else if (WaitLatch(MyLatch,
+					   WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					   (long) (Min(us, LONGEST_SLEEP_US) / 1000),
+					   clock_wait_event()) & WL_LATCH_SET)
+		ResetLatch(MyLatch);
+	CHECK_FOR_INTERRUPTS();
+}
+
+/*
+ * Waits until a claim from first to end, packed values, might respect M4, or
+ * as long as one sleep lasts.  *waiting_since is zero on the first call for a
+ * claim, and kept from call to call.  ERROR if the claim could not respect M4
+ * within flakeid.max_wait.
+ */
+static void
+wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
+			   int64 now_tick, instr_time *waiting_since)
+{
+	int64		max_wait_us = (int64) flake_max_wait_ms * 1000;
+	int64		end_tick = flake_layout_packed_tick(layout, end);
+	int64		ahead_us = ticks_us(layout, end_tick - now_tick);
+	int64		excess_us = ahead_us - max_ahead_us();
+	int64		span_us = ticks_us(layout, end_tick -
+								   flake_layout_packed_tick(layout, first));
+	int64		waited_us = 0;
+	instr_time	sleep_started;
+
+	/* No clock will ever make so many ids fit. */
+	if (span_us > max_ahead_us())
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("cannot claim %lld ids at once",
+						(long long) (end - first + 1)),
+				 errdetail("They would take up %s of the layout's time, and \"flakeid.max_ahead\" allows %s.",
+						   duration(span_us), duration(max_ahead_us())),
+				 errhint("Ask for fewer ids at once, or for ids of several shards.")));
+
+	INSTR_TIME_SET_CURRENT(sleep_started);
+	if (!INSTR_TIME_IS_ZERO(*waiting_since))
+		waited_us = microseconds_since(*waiting_since);
+	if (excess_us > max_wait_us - waited_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("the clock is %s behind the next id of shard %d",
+						duration(ahead_us), slot->key.shard),
+				 errdetail("An id may be %s ahead of the clock (\"flakeid.max_ahead\"), and waiting another %s for the clock would exceed %s (\"flakeid.max_wait\").",
+						   duration(max_ahead_us()), duration(excess_us),
+						   duration(max_wait_us)),
+				 errhint("If the clock was set back, correct it, or wait until it has caught up. If it is right, more ids are wanted than one shard has; use more shards.")));
+
+	if (INSTR_TIME_IS_ZERO(*waiting_since))
+	{
+		*waiting_since = sleep_started;
+		pg_atomic_fetch_add_u64(&slot->waits, 1);
+	}
+	sleep_for_clock(excess_us);
+	pg_atomic_fetch_add_u64(&slot->wait_us, microseconds_since(sleep_started));
+}
+
+/*
+ * Counts the clock being behind what a session has seen before.  The reading
+ * that led here may merely be old, so take a new one: it is later than the
+ * one in the slot unless the clock was set back.  Whoever swaps that one for
+ * the new reading counts, so that a step is counted once.
+ */
+static void
+note_clock_behind(Slot *slot)
+{
+	uint64		seen = pg_atomic_read_u64(&slot->seen);
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (now < (TimestampTz) seen - STEP_BACK_US &&
+		pg_atomic_compare_exchange_u64(&slot->seen, &seen, (uint64) now))
+		pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
+}
+
+pg_attribute_noreturn()
+static void
+lifetime_is_over(const FlakeLayout *layout)
+{
+	TimestampTz end;
+
+	if (!flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end))
+		end = DT_NOEND;
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("the lifetime of layout \"%s\" is over", layout->name),
+			 errdetail("Its %d bits of time end at %s.",
+					   layout->time.bits,
+					   timestamptz_to_str(end)),
+			 errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")));
+}
+
+/* The lowest packed value that a claim may begin with, by M1 and the clock. */
+static inline int64
+first_after(const FlakeLayout *layout, int64 last, int64 now_tick)
+{
+	if (now_tick > flake_layout_packed_tick(layout, last))
+	{
+		/* A new tick.  Where its sequence starts is the layout's choice. */
+		int64		sequence = layout->start == FLAKE_START_ZERO ? 0
+			: (last + 1) & flake_layout_max_sequence(layout);
+
+		return flake_layout_pack(layout, now_tick, sequence);
+	}
+	return last + 1;
+}
+
+/* What one attempt to claim came to. */
+typedef enum Attempt
+{
+	CLAIMED,
+	AGAIN,						/* another session or the clock moved */
+	TOO_FAR_AHEAD				/* the clock must come nearer first */
+} Attempt;
+
+/*
+ * Tries once to claim n packed values.  Sets *first to the first of them, and
+ * if the clock is in the way *first and *now_tick for wait_for_clock().
+ */
+static pg_attribute_always_inline Attempt
+try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
+		  int64 *first, int64 *now_tick)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int64		max_packed = flake_layout_max_packed(layout);
+	uint64		last = pg_atomic_read_u64(&slot->last);
+	int64		above,
+				end,
+				end_tick,
+				margin;
+
+	if (unlikely(now < (TimestampTz) pg_atomic_read_u64(&slot->seen) - STEP_BACK_US))
+		note_clock_behind(slot);
+
+	/* M1, M2 */
+	above = Max((int64) last, flake_horizon_floor(horizon));
+	*now_tick = flake_layout_tick_at(layout, now);
+	if (unlikely(*now_tick > flake_layout_max_tick(layout) ||
+				 above > max_packed - n))
+		lifetime_is_over(layout);
+	*first = first_after(layout, above, *now_tick);
+	end = *first + n - 1;
+	if (unlikely(end > max_packed))
+		lifetime_is_over(layout);
+
+	/* M4 */
+	end_tick = flake_layout_packed_tick(layout, end);
+	if (unlikely(end_tick > *now_tick) &&
+		ticks_us(layout, end_tick - *now_tick) > max_ahead_us())
+		return TOO_FAR_AHEAD;
+
+	/*
+	 * M3.  With less than half of a window left, extend it if that needs no
+	 * waiting for others, who are probably doing the same.
+	 */
+	margin = flake_horizon_margin(horizon, end);
+	if (unlikely(margin < horizon->window / 2) &&
+		flake_horizon_extend(horizon, end, margin < 0))
+		return AGAIN;
+
+	/* If another session was faster, its value is the new last. */
+	if (unlikely(!pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) end)))
+		return AGAIN;
+
+	/* The ids are ours, and nothing can fail any more. */
+	pg_atomic_write_u64(&slot->seen, (uint64) now);
+	count_issued(slot, n);
+	return CLAIMED;
+}
+
+/* Tries until it works.  Apart from the usual case, to keep that one short. */
+static pg_noinline int64
+claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
+				int64 n)
+{
+	instr_time	waiting_since;	/* monotonic: the clock is what we wait for */
+	int64		first,
+				now_tick;
+
+	INSTR_TIME_SET_ZERO(waiting_since);
+	for (;;)
+	{
+		switch (try_claim(slot, layout, horizon, n, &first, &now_tick))
+		{
+			case CLAIMED:
+				return first;
+			case AGAIN:
+				break;
+			case TOO_FAR_AHEAD:
+				wait_for_clock(slot, layout, first, first + n - 1, now_tick,
+							   &waiting_since);
+				break;
+		}
+	}
+}
+
+int64
+flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
+				 int64 n)
+{
+	int64		first,
+				now_tick;
+
+	Assert(n > 0);
+	if (likely(try_claim(slot, layout, horizon, n, &first, &now_tick) == CLAIMED))
+		return first;
+	return claim_patiently(slot, layout, horizon, n);
+}

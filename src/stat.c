@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  SQL functions that show what minting did: the view flake_stat.
+ *
+ * The numbers are kept in the slots, in shared memory, and start from zero
+ * when the server starts.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "generator.h"
+#include "layout.h"
+#include "miscadmin.h"
+#include "shmem.h"
+#include "slot.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(flake_stat_slots);
+PG_FUNCTION_INFO_V1(flake_stat_reset);
+
+#define STAT_COLUMNS	7
+
+/* Adds a slot to a list of copies, made while the table is locked. */
+static void
+collect_slot(Slot *slot, void *arg)
+{
+	List	  **slots = arg;
+	Slot	   *copy = palloc(sizeof(Slot));
+
+	*copy = *slot;
+	*slots = lappend(*slots, copy);
+}
+
+/*
+ * flake_stat_slots()
+ *	returns setof record (generator oid, shard int, issued bigint,
+ *	last_id bigint, waits bigint, wait_us bigint, clock_steps_back bigint)
+ *
+ * One row for each slot of this database.  Of a slot from which nothing was
+ * minted since the server started, last_id is null.
+ */
+Datum
+flake_stat_slots(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	const FlakeLayout *layout = &flake_layout_instagram;
+	List	   *slots = NIL;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	flake_slot_flush_count();	/* so that a session sees its own */
+	flake_shmem_each_slot(collect_slot, &slots);
+
+	foreach(lc, slots)
+	{
+		Slot	   *slot = lfirst(lc);
+		int64		last = (int64) pg_atomic_read_u64(&slot->last);
+		Datum		values[STAT_COLUMNS];
+		bool		nulls[STAT_COLUMNS] = {false};
+		int			i = 0;
+
+		values[i++] = ObjectIdGetDatum(slot->key.generator);
+		values[i++] = Int32GetDatum(slot->key.shard);
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
+		if (last == FLAKE_PACKED_NONE)
+			nulls[i++] = true;
+		else
+			values[i++] = Int64GetDatum(flake_layout_id(layout, last,
+														flake_layout_shard_image(layout, slot->key.shard)));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->clock_steps_back));
+		Assert(i == STAT_COLUMNS);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+static void
+reset_slot(Slot *slot, void *arg)
+{
+	pg_atomic_write_u64(&slot->issued, 0);
+	pg_atomic_write_u64(&slot->waits, 0);
+	pg_atomic_write_u64(&slot->wait_us, 0);
+	pg_atomic_write_u64(&slot->clock_steps_back, 0);
+}
+
+/* flake_stat_reset() returns void: the counters of this database to zero */
+Datum
+flake_stat_reset(PG_FUNCTION_ARGS)
+{
+	flake_slot_flush_count();
+	flake_shmem_each_slot(reset_slot, NULL);
+	PG_RETURN_VOID();
+}
