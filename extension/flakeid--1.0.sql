@@ -4,16 +4,18 @@
 \echo Use "CREATE EXTENSION flakeid" to load this file. \quit
 
 
+-- The names of operators are qualified where an argument needs a cast, so that
+-- no operator in the extension's schema can take their place.
+
+
 -- The default generator
 --
 -- last_value is the horizon, a bound of what was handed out; see
--- src/horizon.c.  It starts as the last sequence number of the first tick.
--- The increment is such that nextval() always fails.
+-- src/horizon.c.  The increment is such that nextval() always fails.
 
 CREATE SEQUENCE @extschema@.flake_default AS bigint
-    START 1023 MINVALUE 1 MAXVALUE 9223372036854775807
+    MINVALUE 1 MAXVALUE 9223372036854775807
     INCREMENT 9223372036854775807 NO CYCLE;
-SELECT pg_catalog.setval('@extschema@.flake_default', 1023, true);
 
 COMMENT ON SEQUENCE @extschema@.flake_default IS
 'flakeid''s default generator: last_value is a bound of every id handed out, as time ticks << 10 | sequence; nextval() is not for it';
@@ -160,6 +162,12 @@ RETURN id >= @extschema@.flake_lower(since) AND id <= @extschema@.flake_upper(up
 COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz) IS
 'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by';
 
+-- The horizon starts at the present, not at the epoch: should the clock be
+-- set back later, ids will not go back into the time before this extension.
+SELECT pg_catalog.setval('@extschema@.flake_default', greatest(1023,
+    (@extschema@.flake_ceil(pg_catalog.clock_timestamp()) >> 23 << 10)
+    OPERATOR(pg_catalog.+) 1023), true);
+
 
 -- Watch
 
@@ -174,8 +182,10 @@ COMMENT ON FUNCTION @extschema@.flake_stat_slots() IS
 'the numbers behind the view flake_stat; generator 0 is flake_default, wait_us is in microseconds';
 
 CREATE VIEW @extschema@.flake_stat AS
-SELECT coalesce(nullif(s.generator, 0),
-                '@extschema@.flake_default'::pg_catalog.regclass)::pg_catalog.regclass AS generator,
+SELECT CASE WHEN s.generator = 0::pg_catalog.oid
+            THEN '@extschema@.flake_default'::pg_catalog.regclass
+            ELSE s.generator::pg_catalog.regclass
+       END AS generator,
        s.shard,
        s.issued,
        s.last_id,
@@ -183,7 +193,7 @@ SELECT coalesce(nullif(s.generator, 0),
        greatest(@extschema@.flake_timestamp(s.last_id) - pg_catalog.clock_timestamp(),
                 interval '0') AS ahead,
        s.waits,
-       s.wait_us * interval '1 microsecond' AS wait_time,
+       s.wait_us OPERATOR(pg_catalog.*) interval '1 microsecond' AS wait_time,
        s.clock_steps_back
 FROM @extschema@.flake_stat_slots() s;
 

@@ -131,7 +131,7 @@ flake_explain(PG_FUNCTION_ARGS)
 	{
 		const FlakeField *field = fields[i];
 		int64		number = field == &layout->time
-			? flake_layout_tick(layout, id) : flake_layout_field(field, id);
+		? flake_layout_tick(layout, id) : flake_layout_field(field, id);
 		char	   *name_text = psprintf("%s:%d", field->name, field->bits);
 		char	   *number_text = psprintf(INT64_FORMAT, number);
 		char		bit_text[65];
@@ -184,7 +184,7 @@ flake_make(PG_FUNCTION_ARGS)
 	int32		shard = PG_GETARG_INT32(1);
 	int64		sequence = PG_GETARG_INT64(2);
 	int64		tick = TIMESTAMP_NOT_FINITE(ts) ? 0
-		: flake_layout_tick_at(layout, ts);
+	: flake_layout_tick_at(layout, ts);
 
 	if (TIMESTAMP_NOT_FINITE(ts) ||
 		tick < flake_layout_min_tick(layout) ||

@@ -191,41 +191,54 @@ out_of_memory_callback(void *arg)
 	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
 		errhint("flakeid uses up to %d MB of dynamic shared memory, about 250 bytes for each pair of database and shard in use since the server started.",
 				AREA_LIMIT_MB);
-	errcontext("making the shared memory entry of shard %d", *(int32 *) arg);
+	errcontext("shared memory entry of shard %d", *(int32 *) arg);
+}
+
+static FlakeKey
+make_key(Oid generator, int32 shard)
+{
+	FlakeKey	key = {
+		.database = MyDatabaseId,
+		.generator = generator,
+		.shard = shard,
+	};
+
+	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
+					 "keys are hashed as they lie in memory: no padding");
+	return key;
+}
+
+/* Finds an entry; NULL if there is none.  Entries stay, so no lock is kept. */
+static void *
+find(dshash_table *table, FlakeKey key)
+{
+	void	   *entry = dshash_find(table, &key, false);
+
+	if (entry != NULL)
+		dshash_release_lock(table, entry);
+	return entry;
 }
 
 /*
- * Finds or makes an entry, and initializes a new one while nobody else can
- * see it.
+ * Makes an entry, or finds what another session has made meanwhile.  A new
+ * one is initialized while nobody else can see it.
  */
 static void *
-find_or_insert(dshash_table *table, Oid generator, int32 shard,
-			   void (*init) (void *entry), bool *found)
+make(dshash_table *table, FlakeKey key, void (*init) (void *entry))
 {
 	ErrorContextCallback callback;
-	FlakeKey	key;
 	void	   *entry;
+	bool		found;
 
-	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
-					 "the key is hashed as it lies in memory: no padding");
-	key.database = MyDatabaseId;
-	key.generator = generator;
-	key.shard = shard;
+	callback.callback = out_of_memory_callback;
+	callback.arg = &key.shard;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	entry = dshash_find_or_insert(table, &key, &found);
+	error_context_stack = callback.previous;
 
-	/* A plain look-up first: it lets other sessions look up meanwhile. */
-	entry = dshash_find(table, &key, false);
-	*found = entry != NULL;
-	if (entry == NULL)
-	{
-		callback.callback = out_of_memory_callback;
-		callback.arg = &shard;
-		callback.previous = error_context_stack;
-		error_context_stack = &callback;
-		entry = dshash_find_or_insert(table, &key, found);
-		error_context_stack = callback.previous;
-		if (!*found)
-			init(entry);
-	}
+	if (!found)
+		init(entry);
 	dshash_release_lock(table, entry);
 	return entry;
 }
@@ -247,7 +260,7 @@ init_slot(void *entry)
 	Slot	   *slot = entry;
 
 	pg_atomic_init_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
-	pg_atomic_init_u64(&slot->seen, 0);	/* 2000-01-01 */
+	pg_atomic_init_u64(&slot->seen, 0); /* 2000-01-01 */
 	pg_atomic_init_u64(&slot->issued, 0);
 	pg_atomic_init_u64(&slot->waits, 0);
 	pg_atomic_init_u64(&slot->wait_us, 0);
@@ -302,25 +315,31 @@ forget_dropped_databases(void)
 Horizon *
 flake_shmem_horizon(Oid generator)
 {
+	FlakeKey	key = make_key(generator, 0);
 	Horizon    *horizon;
-	bool		found;
 
 	shmem_attach();
-	horizon = find_or_insert(horizons, generator, 0, init_horizon, &found);
-
-	/* A generator new to the server: a good and rare moment to tidy up. */
-	if (!found)
+	horizon = find(horizons, key);
+	if (horizon == NULL)
+	{
+		/* A generator new to the server: a good and rare moment to tidy up. */
 		forget_dropped_databases();
+		horizon = make(horizons, key, init_horizon);
+	}
 	return horizon;
 }
 
 Slot *
 flake_shmem_slot(Oid generator, int32 shard)
 {
-	bool		found;
+	FlakeKey	key = make_key(generator, shard);
+	Slot	   *slot;
 
 	shmem_attach();
-	return find_or_insert(slots, generator, shard, init_slot, &found);
+	slot = find(slots, key);
+	if (slot == NULL)
+		slot = make(slots, key, init_slot);
+	return slot;
 }
 
 void

@@ -253,7 +253,7 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick)
 	{
 		/* A new tick.  Where its sequence starts is the layout's choice. */
 		int64		sequence = layout->start == FLAKE_START_ZERO ? 0
-			: (last + 1) & flake_layout_max_sequence(layout);
+		: (last + 1) & flake_layout_max_sequence(layout);
 
 		return flake_layout_pack(layout, now_tick, sequence);
 	}
