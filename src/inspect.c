@@ -204,7 +204,7 @@ flake_make(PG_FUNCTION_ARGS)
 				 errdetail("Its %d bits of time reach from %s to before %s.",
 						   layout->time.bits,
 						   pstrdup(timestamptz_to_str(starts)),
-						   timestamptz_to_str(ends)),
+						   pstrdup(timestamptz_to_str(ends))),
 				 errhint("For the bounds of a range of ids use flake_floor() and flake_ceil(), which accept any timestamp.")));
 	}
 	check_part(layout, "shard", shard, flake_layout_max_shard(layout));

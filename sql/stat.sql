@@ -1,0 +1,22 @@
+--
+-- The view flake_stat.
+--
+SET intervalstyle = 'postgres';
+SELECT flake_stat_reset();
+BEGIN;
+SELECT count(flake_id(2001)) FROM generate_series(1, 1000);
+-- a session sees its own at once
+SELECT generator, shard, issued, waits, wait_time, clock_steps_back
+FROM flake_stat WHERE shard = 2001;
+ROLLBACK;
+SELECT count(*) FROM flake_ids(2001, 500);
+SELECT flake_id(2002) AS id \gset
+SELECT generator, shard, issued, last_id = flake_last_id() AS same,
+       last_time = flake_timestamp(last_id) AS same_time,
+       ahead < interval '15 s' AS not_too_far
+FROM flake_stat WHERE shard = 2002;
+SELECT shard, issued FROM flake_stat WHERE shard IN (2001, 2002) ORDER BY shard;
+SELECT flake_stat_reset();
+SELECT sum(issued) FROM flake_stat;
+SELECT flake_id(2002) > :id AS "resetting changes nothing else";
+SELECT shard, issued FROM flake_stat WHERE shard IN (2001, 2002) ORDER BY shard;
