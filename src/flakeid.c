@@ -39,7 +39,9 @@ shmem_request(void)
 	flake_shmem_request();
 }
 
-void		_PG_init(void);
+#if PG_VERSION_NUM < 160000
+extern void _PG_init(void);
+#endif
 
 void
 _PG_init(void)

@@ -197,14 +197,13 @@ out_of_memory_callback(void *arg)
 static FlakeKey
 make_key(Oid generator, int32 shard)
 {
-	FlakeKey	key = {
-		.database = MyDatabaseId,
-		.generator = generator,
-		.shard = shard,
-	};
+	FlakeKey	key;
 
 	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
 					 "keys are hashed as they lie in memory: no padding");
+	key.database = MyDatabaseId;
+	key.generator = generator;
+	key.shard = shard;
 	return key;
 }
 

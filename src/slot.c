@@ -228,7 +228,7 @@ note_clock_behind(Slot *slot)
 		pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
 }
 
-pg_attribute_noreturn()
+/* ERROR: ids would not fit the layout's time field any more. */
 static void
 lifetime_is_over(const FlakeLayout *layout)
 {

@@ -1,0 +1,71 @@
+# Build and install:  make && make install
+# for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
+# Without installing:  make test, make demo, make bench  (see tools/run)
+# For developers:      make lint, make format, make format-check
+
+EXTENSION = flakeid
+MODULE_big = flakeid
+DATA = extension/flakeid--1.0.sql
+OBJS = \
+	src/flakeid.o \
+	src/mint.o \
+	src/inspect.o \
+	src/stat.o \
+	src/generator.o \
+	src/horizon.o \
+	src/slot.o \
+	src/shmem.o \
+	src/layout.o
+
+# unused-parameter: PostgreSQL's headers have such, and so has every function
+# that takes PG_FUNCTION_ARGS but no argument.
+PG_CFLAGS = \
+	-Wall \
+	-Wextra \
+	-Wno-unused-parameter
+
+REGRESS = \
+	install \
+	decode \
+	mint \
+	between \
+	errors \
+	stat
+TAP_TESTS = 1
+
+# These run on a machine that may have no PostgreSQL yet: the scripts find it or
+# install it, so pg_config must not be needed to read this Makefile for them.
+SCRIPT_GOALS = \
+	test \
+	demo \
+	bench \
+	lint \
+	format \
+	format-check
+
+.PHONY: $(SCRIPT_GOALS)
+
+ifneq (,$(filter-out $(SCRIPT_GOALS),$(or $(MAKECMDGOALS),all)))
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq (,$(wildcard $(PGXS)))
+$(error PostgreSQL's development files are needed: install them, or say where \
+they are with PG_CONFIG=/path/to/pg_config)
+endif
+include $(PGXS)
+
+# PGXS does not track headers.
+$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+endif
+
+test demo bench:
+	@bash tools/run $@
+
+lint:
+	@bash tools/lint
+
+format:
+	@bash tools/format
+
+format-check:
+	@bash tools/format --check

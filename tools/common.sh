@@ -1,0 +1,164 @@
+# Sourced by the scripts in this directory: messages, packages, and which
+# PostgreSQL to use.
+
+oldest_version=15
+
+say() {
+    printf 'flakeid: %s\n' "$*"
+}
+
+die() {
+    say "error: $*" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "packages are missing, and only root can install them:" \
+            "run this as root, or install sudo"
+    fi
+}
+
+# NEEDRESTART_SUSPEND keeps Ubuntu's needrestart from restarting services, which
+# could be the user's own PostgreSQL.
+apt_get() {
+    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+# apt-get update, once in a run.
+refresh_package_lists() {
+    if [ -z "${lists_are_fresh-}" ]; then
+        say "apt-get update, to install what is missing"
+        apt_get update || die "apt-get update failed: see above"
+        lists_are_fresh=yes
+    fi
+}
+
+is_installed() {
+    [[ $(dpkg-query -W -f '${db:Status-Status} ' "$1" 2>/dev/null) == installed* ]]
+}
+
+is_available() {
+    [ -n "$(apt-cache show --no-all-versions "$1" 2>/dev/null)" ]
+}
+
+# install_missing PACKAGE...
+# Installs those of the packages that are missing. When none is, neither apt-get
+# nor sudo is called.
+install_missing() {
+    local package missing=()
+
+    # Elsewhere than on Debian and its kin the user sees to it himself.
+    command -v dpkg-query >/dev/null || return 0
+
+    for package; do
+        is_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+
+    refresh_package_lists
+    say "installing with apt-get: ${missing[*]}"
+    forbid_main_cluster
+    apt_get install -y --no-install-recommends "${missing[@]}" ||
+        die "apt-get could not install ${missing[*]}: see above"
+    allow_main_cluster
+}
+
+# Debian's server packages create and start a cluster "main" when they are first
+# installed. The private server needs none, so tell them not to.
+cluster_conf_dir=/etc/postgresql-common/createcluster.d
+cluster_conf=$cluster_conf_dir/flakeid.conf
+
+forbid_main_cluster() {
+    as_root mkdir -p "$cluster_conf_dir"
+    cluster_conf_written=yes
+    echo 'create_main_cluster = false' |
+        as_root tee "$cluster_conf" >/dev/null
+}
+
+# Also called on exit, in case the installation was broken off.
+allow_main_cluster() {
+    if [ -n "${cluster_conf_written-}" ]; then
+        as_root rm -f "$cluster_conf"
+        as_root rmdir --ignore-fail-on-non-empty "$cluster_conf_dir"
+        cluster_conf_written=
+    fi
+}
+
+# choose_postgres
+# Sets $bindir to that of the PostgreSQL to use, and $postgres_packages to the
+# packages it is made of: that of PG_CONFIG; else the newest one installed, with
+# its development files if any has them; else the newest one to be had.
+choose_postgres() {
+    local version
+
+    postgres_packages=()
+    if [ -n "${PG_CONFIG-}" ]; then
+        bindir=$("$PG_CONFIG" --bindir) ||
+            die "PG_CONFIG=$PG_CONFIG does not work: give the path of a" \
+                "pg_config, or leave PG_CONFIG out"
+        [[ $bindir =~ ^/usr/lib/postgresql/([0-9]+)/bin$ ]] || return 0
+        version=${BASH_REMATCH[1]}
+    else
+        version=$(newest_version is_complete) || {
+            command -v apt-get >/dev/null || die_without_postgres
+            refresh_package_lists
+            version=$(newest_version is_completable) ||
+                version=$(newest_version is_installable) ||
+                die_without_postgres
+        }
+        bindir=/usr/lib/postgresql/$version/bin
+    fi
+    postgres_packages=("postgresql-$version" "postgresql-server-dev-$version")
+}
+
+die_without_postgres() {
+    die "PostgreSQL $oldest_version or later is needed, with its development" \
+        "files, and none was found: name one with PG_CONFIG=/path/to/pg_config"
+}
+
+# newest_version CONDITION
+# Prints the newest supported version that meets the condition.
+newest_version() {
+    local version
+
+    for version in $(known_versions | sort -rnu); do
+        if [ "$version" -ge "$oldest_version" ] && "$1" "$version"; then
+            echo "$version"
+            return 0
+        fi
+    done
+    return 1
+}
+
+known_versions() {
+    local dir
+
+    for dir in /usr/lib/postgresql/*/bin; do
+        dir=${dir%/bin}
+        echo "${dir##*/}"
+    done | grep -x '[0-9]*'
+    if command -v apt-cache >/dev/null; then
+        apt-cache pkgnames postgresql-server-dev- |
+            sed -n 's/^postgresql-server-dev-\([0-9]*\)$/\1/p'
+    fi
+}
+
+is_complete() {
+    [ -x "/usr/lib/postgresql/$1/bin/postgres" ] &&
+        [ -f "/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ]
+}
+
+is_completable() {
+    [ -x "/usr/lib/postgresql/$1/bin/postgres" ] &&
+        is_available "postgresql-server-dev-$1"
+}
+
+is_installable() {
+    is_available "postgresql-$1" && is_available "postgresql-server-dev-$1"
+}
