@@ -106,3 +106,14 @@ SELECT flake_shard(flake_last_id()) AS shard;
 RESET ALL;
 
 DROP TABLE photo, source, copied;
+
+-- inlined into compiled expressions, where the server has a JIT compiler
+SET jit = on;
+SET jit_above_cost = 0;
+SET jit_inline_above_cost = 0;
+SET jit_optimize_above_cost = 0;
+SELECT count(DISTINCT flake_id(16)) AS ids,
+       count(DISTINCT flake_shard(flake_sibling(flake_make(now(), n, 0)))) AS shards,
+       count(DISTINCT flake_explain(n)) AS explained
+FROM generate_series(1, 100) AS n;
+RESET ALL;

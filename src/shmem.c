@@ -33,7 +33,7 @@
 
 #define TRANCHE_NAME	"flakeid"
 
-/* Enough for about 500,000 slots, in use only as they are created. */
+/* Room for about 450,000 slots; taken only as they are needed. */
 #define AREA_LIMIT_MB	64
 
 typedef struct ShmemHeader
@@ -189,7 +189,7 @@ static void
 out_of_memory_callback(void *arg)
 {
 	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
-		errhint("flakeid uses up to %d MB of dynamic shared memory, about 250 bytes for each pair of database and shard in use since the server started.",
+		errhint("flakeid uses up to %d MB of dynamic shared memory, about 150 bytes for each shard of each database that ids were minted for since the server started.",
 				AREA_LIMIT_MB);
 	errcontext("shared memory entry of shard %d", *(int32 *) arg);
 }

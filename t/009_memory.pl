@@ -1,0 +1,68 @@
+
+# Copyright (c) 2026, the flakeid developers
+
+# Shared memory: what happens when flakeid's share of it is used up, and that
+# dropped databases give theirs back.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Far more than fit: each takes 8192 slots.
+my $max_databases = 100;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', 'fsync = off');
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+$node->safe_psql('postgres', 'SELECT flake_id(5)');
+$node->safe_psql('postgres', 'CREATE DATABASE model');
+$node->safe_psql('model', 'CREATE EXTENSION flakeid');
+
+my $every_shard = 'SELECT count(DISTINCT flake_id(shard))'
+  . ' FROM generate_series(0, 8191) AS shard';
+
+my $databases = 0;
+my $error = '';
+while ($error eq '' && $databases < $max_databases)
+{
+	$databases++;
+	$node->safe_psql('postgres',
+		"CREATE DATABASE filler$databases TEMPLATE model");
+	$node->psql(
+		"filler$databases",
+		"\\set VERBOSITY verbose\n$every_shard",
+		stderr => \$error);
+}
+
+note "$databases databases with 8192 slots each";
+cmp_ok($databases, '>', 24, 'there is room for 200,000 slots');
+like($error, qr/ERROR:  53200: out of memory/,
+	'memory that is used up is an error');
+like($error, qr/HINT:  flakeid uses up to 64 MB/,
+	'the error says whose memory, and how much it is');
+
+is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(5))'),
+	5, 'who has a slot goes on minting');
+is( $node->safe_psql(
+		'filler1', 'SELECT count(flake_id(n % 8192)) FROM generate_series(1, 20000) AS n'
+	),
+	20000,
+	'also in other databases');
+
+for my $n (1 .. $databases)
+{
+	$node->safe_psql('postgres', "DROP DATABASE filler$n");
+}
+$node->safe_psql('postgres', 'CREATE DATABASE fresh TEMPLATE model');
+is($node->safe_psql('fresh', $every_shard),
+	8192, 'dropped databases give their memory back');
+is($node->safe_psql('fresh', 'SELECT count(*), sum(issued) FROM flake_stat'),
+	'8192|8192', 'and leave no statistics');
+
+$node->stop;
+done_testing();
