@@ -20,6 +20,7 @@
 #include "shmem.h"
 #include "slot.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_stat_slots);
 PG_FUNCTION_INFO_V1(flake_stat_reset);
