@@ -249,15 +249,15 @@ lifetime_is_over(const FlakeLayout *layout)
 static inline int64
 first_after(const FlakeLayout *layout, int64 last, int64 now_tick)
 {
-	if (now_tick > flake_layout_packed_tick(layout, last))
-	{
-		/* A new tick.  Where its sequence starts is the layout's choice. */
-		int64		sequence = layout->start == FLAKE_START_ZERO ? 0
-		: (last + 1) & flake_layout_max_sequence(layout);
+	int64		sequence = 0;
 
-		return flake_layout_pack(layout, now_tick, sequence);
-	}
-	return last + 1;
+	if (now_tick <= flake_layout_packed_tick(layout, last))
+		return last + 1;
+
+	/* A new tick.  Where its sequence starts is the layout's choice. */
+	if (layout->start == FLAKE_START_CONTINUE)
+		sequence = (last + 1) & flake_layout_max_sequence(layout);
+	return flake_layout_pack(layout, now_tick, sequence);
 }
 
 /* What one attempt to claim came to. */
@@ -340,6 +340,7 @@ claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 			case CLAIMED:
 				return first;
 			case AGAIN:
+				CHECK_FOR_INTERRUPTS();
 				break;
 			case TOO_FAR_AHEAD:
 				wait_for_clock(slot, layout, first, first + n - 1, now_tick,
