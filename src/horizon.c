@@ -15,8 +15,8 @@
  * Hence whatever was handed out before a crash is at or below the horizon
  * found afterwards, and what comes after is above.  The horizon is moved a
  * window of some seconds at a time, so that a flush is needed only that often,
- * and by whoever first finds less than half of the window left, so that the
- * others do not stop for it.
+ * and by whoever first finds less than a quarter of the window left, so that
+ * the others do not stop for it.
  *
  * Standbys receive the horizon as they receive the rows: the commit record of
  * a row with an id lies behind the horizon record that allowed the id.
@@ -288,7 +288,7 @@ flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
 
 	/* Somebody else may have done it while we waited. */
 	ref->file = relation_file(rel);
-	if (flake_horizon_margin(ref, end) < ref->window / 2)
+	if (flake_horizon_margin(ref, end) < flake_horizon_reserve(ref))
 	{
 		if (pg_add_s64_overflow(end, ref->window, &needed))
 			needed = PG_INT64_MAX;

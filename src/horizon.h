@@ -63,6 +63,13 @@ flake_horizon_margin(const HorizonRef *ref, int64 end)
 	return margin;
 }
 
+/* Whoever finds no more than this left above an id should extend. */
+static inline int64
+flake_horizon_reserve(const HorizonRef *ref)
+{
+	return ref->window / 4;
+}
+
 /* Every new id must be above this. */
 static inline int64
 flake_horizon_floor(const HorizonRef *ref)

@@ -27,6 +27,8 @@
  */
 #include "postgres.h"
 
+#include <time.h>
+
 #include "access/xact.h"
 #include "flakeid.h"
 #include "miscadmin.h"
@@ -51,6 +53,12 @@
  * step back: sessions read it, are preempted and compare, in any order.
  */
 #define STEP_BACK_US		10000
+
+/*
+ * CLOCK_REALTIME_COARSE is behind the clock by up to one tick of the kernel's
+ * timer, 10 ms at the most; take it to be twice that.
+ */
+#define ROUGH_LAG_US		20000
 
 /* What to show in pg_stat_activity while waiting for the clock. */
 static uint32
@@ -168,16 +176,21 @@ sleep_for_clock(int64 us)
  */
 static void
 wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
-			   int64 now_tick, instr_time *waiting_since)
+			   TimestampTz now, instr_time *waiting_since)
 {
 	int64		max_wait_us = (int64) flake_max_wait_ms * 1000;
+	int64		now_tick = flake_layout_tick_at(layout, now);
 	int64		end_tick = flake_layout_packed_tick(layout, end);
 	int64		ahead_us = ticks_us(layout, end_tick - now_tick);
-	int64		excess_us = ahead_us - max_ahead_us();
 	int64		span_us = ticks_us(layout, end_tick -
 								   flake_layout_packed_tick(layout, first));
 	int64		waited_us = 0;
+	int64		excess_us;
 	instr_time	sleep_started;
+
+	/* M4 counts whole ticks.  Of the present one a part is over. */
+	excess_us = ahead_us - max_ahead_us() / layout->unit_us * layout->unit_us -
+		(now - layout->epoch - now_tick * layout->unit_us);
 
 	/* No clock will ever make so many ids fit. */
 	if (span_us > max_ahead_us())
@@ -260,6 +273,38 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick)
 	return flake_layout_pack(layout, now_tick, sequence);
 }
 
+/*
+ * Reads the clock for a claim above a packed value.
+ *
+ * While a slot runs ahead of the clock, the claim will begin one above that
+ * value whatever the time is, and only M4 needs the time, which an older
+ * reading makes stricter.  So a rough one will do, at a fifth of the cost.
+ * Should it be older than expected, the ids' time is a little in the past.
+ */
+static bool running_ahead = false;
+
+static inline TimestampTz
+read_clock(const FlakeLayout *layout, int64 above)
+{
+#ifdef CLOCK_REALTIME_COARSE
+	if (running_ahead)
+	{
+		struct timespec rough;
+		TimestampTz now;
+
+		clock_gettime(CLOCK_REALTIME_COARSE, &rough);
+		now = ((int64) rough.tv_sec -
+			   (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY) *
+			USECS_PER_SEC + rough.tv_nsec / 1000;
+		if (flake_layout_packed_tick(layout, above) >
+			flake_layout_tick_at(layout, now + ROUGH_LAG_US))
+			return now;
+		running_ahead = false;
+	}
+#endif
+	return GetCurrentTimestamp();
+}
+
 /* What one attempt to claim came to. */
 typedef enum Attempt
 {
@@ -270,46 +315,56 @@ typedef enum Attempt
 
 /*
  * Tries once to claim n packed values.  Sets *first to the first of them, and
- * if the clock is in the way *first and *now_tick for wait_for_clock().
+ * if the clock is in the way *first and *now for wait_for_clock().
  */
 static pg_attribute_always_inline Attempt
 try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
-		  int64 *first, int64 *now_tick)
+		  int64 *first, TimestampTz *now)
 {
-	TimestampTz now = GetCurrentTimestamp();
 	int64		max_packed = flake_layout_max_packed(layout);
 	uint64		last = pg_atomic_read_u64(&slot->last);
-	int64		above,
+	int64		above = Max((int64) last, flake_horizon_floor(horizon));
+	int64		now_tick,
 				end,
-				end_tick,
+				ahead,
 				margin;
 
-	if (unlikely(now < (TimestampTz) pg_atomic_read_u64(&slot->seen) - STEP_BACK_US))
+	*now = read_clock(layout, above);
+	now_tick = flake_layout_tick_at(layout, *now);
+	if (unlikely(*now < (TimestampTz) pg_atomic_read_u64(&slot->seen) - STEP_BACK_US))
 		note_clock_behind(slot);
 
 	/* M1, M2 */
-	above = Max((int64) last, flake_horizon_floor(horizon));
-	*now_tick = flake_layout_tick_at(layout, now);
-	if (unlikely(*now_tick > flake_layout_max_tick(layout) ||
+	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 above > max_packed - n))
 		lifetime_is_over(layout);
-	*first = first_after(layout, above, *now_tick);
+	*first = first_after(layout, above, now_tick);
 	end = *first + n - 1;
 	if (unlikely(end > max_packed))
 		lifetime_is_over(layout);
 
 	/* M4 */
-	end_tick = flake_layout_packed_tick(layout, end);
-	if (unlikely(end_tick > *now_tick) &&
-		ticks_us(layout, end_tick - *now_tick) > max_ahead_us())
-		return TOO_FAR_AHEAD;
+	ahead = flake_layout_packed_tick(layout, end) - now_tick;
+	if (unlikely(ahead > 0))
+	{
+		int64		ahead_us = ticks_us(layout, ahead);
+
+		if (ahead_us > max_ahead_us())
+		{
+			if (!running_ahead)
+				return TOO_FAR_AHEAD;
+			running_ahead = false;	/* look at the exact clock first */
+			return AGAIN;
+		}
+		running_ahead = ahead_us > 2 * ROUGH_LAG_US;
+	}
 
 	/*
-	 * M3.  With less than half of a window left, extend it if that needs no
-	 * waiting for others, who are probably doing the same.
+	 * M3.  With little of the window left, extend it if that needs no waiting
+	 * for others, who are probably doing the same.
 	 */
 	margin = flake_horizon_margin(horizon, end);
-	if (unlikely(margin < horizon->window / 2) &&
+	if (unlikely(margin < flake_horizon_reserve(horizon)) &&
 		flake_horizon_extend(horizon, end, margin < 0))
 		return AGAIN;
 
@@ -318,7 +373,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 		return AGAIN;
 
 	/* The ids are ours, and nothing can fail any more. */
-	pg_atomic_write_u64(&slot->seen, (uint64) now);
+	pg_atomic_write_u64(&slot->seen, (uint64) *now);
 	count_issued(slot, n);
 	return CLAIMED;
 }
@@ -329,13 +384,13 @@ claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 				int64 n)
 {
 	instr_time	waiting_since;	/* monotonic: the clock is what we wait for */
-	int64		first,
-				now_tick;
+	TimestampTz now;
+	int64		first;
 
 	INSTR_TIME_SET_ZERO(waiting_since);
 	for (;;)
 	{
-		switch (try_claim(slot, layout, horizon, n, &first, &now_tick))
+		switch (try_claim(slot, layout, horizon, n, &first, &now))
 		{
 			case CLAIMED:
 				return first;
@@ -343,7 +398,7 @@ claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 				CHECK_FOR_INTERRUPTS();
 				break;
 			case TOO_FAR_AHEAD:
-				wait_for_clock(slot, layout, first, first + n - 1, now_tick,
+				wait_for_clock(slot, layout, first, first + n - 1, now,
 							   &waiting_since);
 				break;
 		}
@@ -354,11 +409,11 @@ int64
 flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 				 int64 n)
 {
-	int64		first,
-				now_tick;
+	TimestampTz now;
+	int64		first;
 
 	Assert(n > 0);
-	if (likely(try_claim(slot, layout, horizon, n, &first, &now_tick) == CLAIMED))
+	if (likely(try_claim(slot, layout, horizon, n, &first, &now) == CLAIMED))
 		return first;
 	return claim_patiently(slot, layout, horizon, n);
 }
