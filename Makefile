@@ -30,7 +30,8 @@ REGRESS = \
 	mint \
 	between \
 	errors \
-	stat
+	stat \
+	horizon
 TAP_TESTS = 1
 
 # These run on a machine that may have no PostgreSQL yet: the scripts find it or

@@ -20,12 +20,6 @@ CREATE SEQUENCE @extschema@.flake_default AS bigint
 COMMENT ON SEQUENCE @extschema@.flake_default IS
 'flakeid''s default generator: last_value is a bound of every id handed out, as time ticks << 10 | sequence; nextval() is not for it';
 
--- Anybody may mint, until USAGE is revoked from PUBLIC.  Whoever created the
--- extension may save and restore the horizon with pg_dump.
-GRANT USAGE ON SEQUENCE @extschema@.flake_default TO PUBLIC;
-GRANT SELECT, UPDATE ON SEQUENCE @extschema@.flake_default TO @extowner@;
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
-
 
 -- Mint
 
@@ -164,9 +158,18 @@ COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz) 
 
 -- The horizon starts at the present, not at the epoch: should the clock be
 -- set back later, ids will not go back into the time before this extension.
+-- Claiming no ids writes it to the sequence in the form that setval() cannot
+-- lower, and past what a flakeid that was dropped just now had handed out.
 SELECT pg_catalog.setval('@extschema@.flake_default', greatest(1023,
     (@extschema@.flake_ceil(pg_catalog.clock_timestamp()) >> 23 << 10)
     OPERATOR(pg_catalog.+) 1023), true);
+SELECT @extschema@.flake_ids(0, 0);
+
+-- Anybody may mint, until USAGE is revoked from PUBLIC.  Whoever created the
+-- extension may save and restore the horizon with pg_dump.
+GRANT USAGE ON SEQUENCE @extschema@.flake_default TO PUBLIC;
+GRANT SELECT, UPDATE ON SEQUENCE @extschema@.flake_default TO @extowner@;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
 
 
 -- Watch

@@ -63,6 +63,7 @@ _PG_init(void)
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("flakeid");
 
+	flake_shmem_init();
 	flake_generator_init();
 	flake_slot_init();
 

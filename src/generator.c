@@ -8,7 +8,7 @@
  * once and keeps the result until PostgreSQL announces a change: to the
  * sequence, by relcache invalidation (which ALTER, GRANT, DROP and CREATE
  * EXTENSION cause), or to who is a member of which role, by syscache
- * invalidation.  Such messages arrive at the latest when the next statement
+ * invalidation.  Such messages arrive at the latest when the next transaction
  * begins.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -79,6 +79,19 @@ flake_generator_init(void)
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
 }
 
+/* ERROR unless the current user may mint from the generator. */
+static void
+check_usage(Generator *generator)
+{
+	Oid			user = GetUserId();
+	AclResult	result = pg_class_aclcheck(generator->sequence, user, ACL_USAGE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE,
+					   get_rel_name(generator->sequence));
+	generator->user = user;
+}
+
 /* Fills flake_default_generator from the catalogs. */
 static void
 look_up_default(Oid function)
@@ -97,26 +110,13 @@ look_up_default(Oid function)
 
 	flake_default_generator.sequence = sequence;
 	flake_default_generator.layout = layout;
-	flake_default_generator.user = InvalidOid;
-	flake_horizon_open(&flake_default_generator.horizon, FLAKE_DEFAULT_GENERATOR,
-					   sequence,
+	check_usage(&flake_default_generator);
+	flake_horizon_open(&flake_default_generator.horizon,
+					   FLAKE_DEFAULT_GENERATOR, sequence,
 					   flake_layout_pack(layout,
 										 HORIZON_WINDOW_US / layout->unit_us,
 										 0));
 	flake_default_generator_valid = before == invalidations;
-}
-
-/* ERROR unless the current user may mint from the generator. */
-static void
-check_usage(Generator *generator)
-{
-	Oid			user = GetUserId();
-	AclResult	result = pg_class_aclcheck(generator->sequence, user, ACL_USAGE);
-
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_SEQUENCE,
-					   get_rel_name(generator->sequence));
-	generator->user = user;
 }
 
 void
@@ -142,8 +142,8 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 				 errdetail("Layout \"%s\" has shards 0 to %d.",
 						   generator->layout->name,
 						   flake_layout_max_shard(generator->layout)),
-				 errhint("Map more keys to one shard, for example with key %% %d.",
-						 flake_layout_max_shard(generator->layout) + 1)));
+				 errhint("Map more keys to one shard, for example with key & %d.",
+						 flake_layout_max_shard(generator->layout))));
 
 	if (generator->slots == NULL)
 		generator->slots = slot_cache_create(TopMemoryContext, 16, NULL);

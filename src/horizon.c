@@ -74,6 +74,20 @@ relation_file(Relation rel)
 #endif
 }
 
+/* Whether this transaction has given a sequence that existed before a new file. */
+static bool
+has_uncommitted_file(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	SubTransactionId since = rel->rd_firstRelfilelocatorSubid;
+#else
+	SubTransactionId since = rel->rd_firstRelfilenodeSubid;
+#endif
+
+	return since != InvalidSubTransactionId &&
+		rel->rd_createSubid == InvalidSubTransactionId;
+}
+
 /*
  * Opens and locks the sequence, as nextval() does.  Returns NULL if that
  * would mean waiting and wait is false.
@@ -102,6 +116,15 @@ open_sequence(Oid sequence, bool wait)
 				 errmsg("\"%s\" cannot be a generator",
 						RelationGetRelationName(rel)),
 				 errdetail("A generator is a permanent sequence, because a temporary or unlogged one forgets in a crash what was handed out.")));
+
+	/* Nor would a file that goes away in a rollback keep the horizon (H2). */
+	if (has_uncommitted_file(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot mint ids while changes to generator \"%s\" are not committed",
+						RelationGetRelationName(rel)),
+				 errdetail("If they were rolled back, ids minted meanwhile could repeat after a crash."),
+				 errhint("Commit first.")));
 	return rel;
 }
 
@@ -122,25 +145,23 @@ sequence_tuple(Relation rel, Page page, Size *length)
 }
 
 /*
- * Reads the horizon.  *in_agreement tells whether both copies on the page
- * say so.  The content lock on the page must be held.
+ * Reads the two copies of the horizon.  The content lock on the page must be
+ * held.
  */
-static int64
-page_horizon(Relation rel, Page page, bool *in_agreement)
+static void
+get_page_horizon(Relation rel, Page page, int64 *last_value, int64 *guard)
 {
 	Size		length;
 	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
 	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
-	int64		last_value = data->sequence.last_value;
+
+	*last_value = data->sequence.last_value;
 
 	/* A sequence that no horizon was written to yet has no guard. */
 	if (length < tuple->t_hoff + sizeof(HorizonTuple))
-	{
-		*in_agreement = true;
-		return last_value;
-	}
-	*in_agreement = last_value == data->guard;
-	return Max(last_value, data->guard);
+		*guard = FLAKE_PACKED_NONE;
+	else
+		*guard = data->guard;
 }
 
 /* Sets both copies of the horizon on an image of the page. */
@@ -173,26 +194,47 @@ set_page_horizon(Relation rel, Page page, int64 value)
 	data->guard = value;
 }
 
-/* Writes the horizon and returns when it is safe on disk. */
+/*
+ * Brings disk and shared memory into agreement on a horizon of at least
+ * needed.  The caller holds a lock on the sequence and the horizon's LWLock.
+ * setval() respects neither, so the page stays locked from reading to writing.
+ */
 static void
-write_horizon(Relation rel, int64 value)
+synchronize(HorizonRef *ref, Relation rel, int64 needed)
 {
+	Horizon    *shared = ref->shared;
+	int64		published = (int64) pg_atomic_read_u64(&shared->value);
 	Buffer		buffer = ReadBuffer(rel, 0);
-	GenericXLogState *state;
-	Page		page;
-	XLogRecPtr	lsn;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	int64		floor = flake_horizon_floor(ref);
+	int64		last_value;
+	int64		guard;
+	int64		value;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	state = GenericXLogStart(rel);
+	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
 
 	/*
-	 * The whole page is logged, some 150 bytes with the hole left out: a
-	 * delta would be against a page that nextval() may have changed without
-	 * logging the change.
+	 * A page below what was published comes from ALTER SEQUENCE, or belongs
+	 * to a generator that was dropped and created again.  It must be raised
+	 * (H2).
 	 */
-	page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
-	set_page_horizon(rel, page, value);
-	lsn = GenericXLogFinish(state);
+	value = Max(Max(needed, published), Max(last_value, guard));
+	if (value != last_value || value != guard)
+	{
+		GenericXLogState *state = GenericXLogStart(rel);
+
+		/*
+		 * The whole page is logged, some 150 bytes with the hole left out: a
+		 * delta would be against a page that nextval() may have changed
+		 * without logging the change.
+		 */
+		set_page_horizon(rel,
+						 GenericXLogRegisterBuffer(state, buffer,
+												   GENERIC_XLOG_FULL_IMAGE),
+						 value);
+		lsn = GenericXLogFinish(state);
+	}
 	UnlockReleaseBuffer(buffer);
 
 	/*
@@ -200,52 +242,20 @@ write_horizon(Relation rel, int64 value)
 	 * transaction that writes nothing, or to a parallel worker.
 	 */
 	XLogFlush(lsn);
-}
-
-static int64
-read_horizon(Relation rel, bool *in_agreement)
-{
-	Buffer		buffer = ReadBuffer(rel, 0);
-	int64		value;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	value = page_horizon(rel, BufferGetPage(buffer), in_agreement);
-	UnlockReleaseBuffer(buffer);
-	return value;
-}
-
-/*
- * Brings disk and shared memory into agreement on a horizon of at least
- * needed.  The caller holds a lock on the sequence and the horizon's LWLock.
- */
-static void
-synchronize(HorizonRef *ref, Relation rel, int64 needed)
-{
-	Horizon    *shared = ref->shared;
-	int64		published = (int64) pg_atomic_read_u64(&shared->value);
-	bool		in_agreement;
-	int64		on_disk = read_horizon(rel, &in_agreement);
-	int64		value;
-
-	ref->file = relation_file(rel);
 
 	/*
 	 * A page above what this server has published comes from before the
-	 * server started, or setval() has raised it, as a restore does.  Ids up
-	 * to there may be in use (H3).
+	 * server started.  A last_value that is not the guard comes from
+	 * setval(), as in a restore.  Ids up to there may be in use (H3).
 	 */
-	if (on_disk > published)
-		pg_atomic_write_u64(&shared->floor, (uint64) on_disk);
-
-	/*
-	 * A page below comes from ALTER SEQUENCE, or belongs to a generator that
-	 * was dropped and created again.  It must be raised (H2).
-	 */
-	value = Max(needed, Max(published, on_disk));
-	if (value > on_disk || !in_agreement)
-		write_horizon(rel, value);
+	if (Max(last_value, guard) > published)
+		floor = Max(floor, Max(last_value, guard));
+	else if (last_value != guard)
+		floor = Max(floor, last_value);
+	pg_atomic_write_u64(&shared->floor, (uint64) floor);
 
 	/* File before value: see flake_horizon_margin(). */
+	ref->file = relation_file(rel);
 	pg_atomic_write_u64(&shared->file, ref->file);
 	pg_write_barrier();
 	pg_atomic_write_u64(&shared->value, (uint64) value);

@@ -28,7 +28,9 @@
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #define TRANCHE_NAME	"flakeid"
@@ -188,7 +190,9 @@ flake_shmem_request(void)
 static void
 out_of_memory_callback(void *arg)
 {
-	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
+	/* The latter from a full /dev/shm. */
+	if (geterrcode() == ERRCODE_OUT_OF_MEMORY ||
+		geterrcode() == ERRCODE_DISK_FULL)
 		errhint("flakeid uses up to %d MB of dynamic shared memory, about 150 bytes for each shard of each database that ids were minted for since the server started.",
 				AREA_LIMIT_MB);
 	errcontext("shared memory entry of shard %d", *(int32 *) arg);
@@ -283,8 +287,32 @@ delete_database(dshash_table *table, Oid database)
 }
 
 /*
- * Frees what dropped databases left behind.  Nobody can hold a pointer into
- * such an entry, because no session is connected to a dropped database.
+ * Whether a database may have been dropped since this session last looked.
+ * One that has just begun may not have been told.
+ */
+static bool databases_changed = true;
+
+#if PG_VERSION_NUM >= 190000
+static void
+database_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+#else
+static void
+database_changed(Datum arg, int cacheid, uint32 hashvalue)
+#endif
+{
+	databases_changed = true;
+}
+
+void
+flake_shmem_init(void)
+{
+	CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
+}
+
+/*
+ * Frees what dropped databases left behind, so that there is room for more.
+ * Nobody can hold a pointer into such an entry, because no session is
+ * connected to a dropped database.
  */
 static void
 forget_dropped_databases(void)
@@ -294,11 +322,23 @@ forget_dropped_databases(void)
 	dshash_seq_status scan;
 	FlakeKey   *key;
 
+	if (!databases_changed)
+		return;
+
 	/* Catalogs are not to be read under a partition lock: two passes. */
 	dshash_seq_init(&scan, horizons, false);
 	while ((key = dshash_seq_next(&scan)) != NULL)
 		databases = list_append_unique_oid(databases, key->database);
 	dshash_seq_term(&scan);
+
+	/*
+	 * All of them existed just now.  Look with a snapshot from after that:
+	 * the one that is used for catalogs may be older, and the message that
+	 * would renew it may not have been sent yet by who created a database.
+	 */
+	AcceptInvalidationMessages();
+	InvalidateCatalogSnapshot();
+	databases_changed = false;
 
 	foreach(lc, databases)
 	{
@@ -321,7 +361,6 @@ flake_shmem_horizon(Oid generator)
 	horizon = find(horizons, key);
 	if (horizon == NULL)
 	{
-		/* A generator new to the server: a good and rare moment to tidy up. */
 		forget_dropped_databases();
 		horizon = make(horizons, key, init_horizon);
 	}
@@ -337,7 +376,10 @@ flake_shmem_slot(Oid generator, int32 shard)
 	shmem_attach();
 	slot = find(slots, key);
 	if (slot == NULL)
+	{
+		forget_dropped_databases();
 		slot = make(slots, key, init_slot);
+	}
 	return slot;
 }
 

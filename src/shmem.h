@@ -68,10 +68,13 @@ typedef struct Slot
 /* Asks for the header's memory at server start, if the library is preloaded. */
 extern void flake_shmem_request(void);
 
+/* Sets up the invalidation of what shmem.c keeps; at library load. */
+extern void flake_shmem_init(void);
+
 /*
  * The entry of this database's generator (and shard), made if there is none.
  * ERROR 53200 if shared memory, or what flakeid allows itself of it, is used
- * up.
+ * up; 53100 if the file system that holds it is.
  */
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);

@@ -150,7 +150,7 @@ duration(int64 us)
 					(int) (us % 1000000 / 1000));
 }
 
-/* Cancellable sleep of about us microseconds, and not much longer than 1 s. */
+/* Sleeps about us microseconds, and not much longer than 1 s. */
 static void
 sleep_for_clock(int64 us)
 {
@@ -165,7 +165,6 @@ sleep_for_clock(int64 us)
 					   (long) (Min(us, LONGEST_SLEEP_US) / 1000),
 					   clock_wait_event()) & WL_LATCH_SET)
 		ResetLatch(MyLatch);
-	CHECK_FOR_INTERRUPTS();
 }
 
 /*
@@ -208,8 +207,12 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	if (excess_us > max_wait_us - waited_us)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 errmsg("the clock is %s behind the next id of shard %d",
-						duration(ahead_us), slot->key.shard),
+				 first == end
+				 ? errmsg("the clock is %s behind the next id of shard %d",
+						  duration(ahead_us), slot->key.shard)
+				 : errmsg("the clock is %s behind the last of %lld ids of shard %d",
+						  duration(ahead_us), (long long) (end - first + 1),
+						  slot->key.shard),
 				 errdetail("An id may be %s ahead of the clock (\"flakeid.max_ahead\"), and waiting another %s for the clock would exceed %s (\"flakeid.max_wait\").",
 						   duration(max_ahead_us()), duration(excess_us),
 						   duration(max_wait_us)),
@@ -222,6 +225,7 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	}
 	sleep_for_clock(excess_us);
 	pg_atomic_fetch_add_u64(&slot->wait_us, microseconds_since(sleep_started));
+	CHECK_FOR_INTERRUPTS();
 }
 
 /*
@@ -241,9 +245,9 @@ note_clock_behind(Slot *slot)
 		pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
 }
 
-/* ERROR: ids would not fit the layout's time field any more. */
+/* ERROR: the ids would not fit the layout's time field any more. */
 static void
-lifetime_is_over(const FlakeLayout *layout)
+lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {
 	TimestampTz end;
 
@@ -252,10 +256,14 @@ lifetime_is_over(const FlakeLayout *layout)
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 			 errmsg("the lifetime of layout \"%s\" is over", layout->name),
-			 errdetail("Its %d bits of time end at %s.",
-					   layout->time.bits,
-					   timestamptz_to_str(end)),
-			 errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")));
+			 now_tick > flake_layout_max_tick(layout)
+			 ? errdetail("Its %d bits of time end at %s.",
+						 layout->time.bits, timestamptz_to_str(end))
+			 : errdetail("Its %d bits of time end at %s, and although the clock is before that, ids are used up to there.",
+						 layout->time.bits, timestamptz_to_str(end)),
+			 now_tick > flake_layout_max_tick(layout)
+			 ? errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")
+			 : errhint("Either the clock was wrong, or the generator's sequence was set too high, with setval().")));
 }
 
 /* The lowest packed value that a claim may begin with, by M1 and the clock. */
@@ -337,11 +345,11 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	/* M1, M2 */
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 above > max_packed - n))
-		lifetime_is_over(layout);
+		lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick);
 	end = *first + n - 1;
 	if (unlikely(end > max_packed))
-		lifetime_is_over(layout);
+		lifetime_is_over(layout, now_tick);
 
 	/* M4 */
 	ahead = flake_layout_packed_tick(layout, end) - now_tick;

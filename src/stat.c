@@ -27,13 +27,16 @@ PG_FUNCTION_INFO_V1(flake_stat_reset);
 
 #define STAT_COLUMNS	7
 
-/* Adds a slot to a list of copies, made while the table is locked. */
+/* Adds a slot that was minted from to a list of copies. */
 static void
 collect_slot(Slot *slot, void *arg)
 {
 	List	  **slots = arg;
-	Slot	   *copy = palloc(sizeof(Slot));
+	Slot	   *copy;
 
+	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
+		return;
+	copy = palloc(sizeof(Slot));
 	*copy = *slot;
 	*slots = lappend(*slots, copy);
 }
@@ -43,8 +46,8 @@ collect_slot(Slot *slot, void *arg)
  *	returns setof record (generator oid, shard int, issued bigint,
  *	last_id bigint, waits bigint, wait_us bigint, clock_steps_back bigint)
  *
- * One row for each slot of this database.  Of a slot from which nothing was
- * minted since the server started, last_id is null.
+ * One row for each slot of this database that was minted from since the server
+ * started.
  */
 Datum
 flake_stat_slots(PG_FUNCTION_ARGS)
@@ -69,11 +72,8 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		values[i++] = ObjectIdGetDatum(slot->key.generator);
 		values[i++] = Int32GetDatum(slot->key.shard);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
-		if (last == FLAKE_PACKED_NONE)
-			nulls[i++] = true;
-		else
-			values[i++] = Int64GetDatum(flake_layout_id(layout, last,
-														flake_layout_shard_image(layout, slot->key.shard)));
+		values[i++] = Int64GetDatum(flake_layout_id(layout, last,
+													flake_layout_shard_image(layout, slot->key.shard)));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->clock_steps_back));

@@ -1,0 +1,85 @@
+--
+-- The horizon, kept in the generator's sequence.
+--
+CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE command;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+END
+$$;
+-- an id without its shard, as the horizon counts
+CREATE FUNCTION packed(id bigint) RETURNS bigint LANGUAGE sql
+RETURN (id >> 23 << 10) + flake_sequence(id);
+
+-- every id is at or below it
+SELECT packed(flake_id(5)) <= last_value AS covered FROM flake_default;
+SELECT packed(max(id)) <= (SELECT last_value FROM flake_default) AS covered
+FROM (SELECT flake_id(5) AS id FROM generate_series(1, 1000000)) AS ids;
+
+-- setval() cannot lower it
+SELECT flake_id(5) AS before \gset
+SELECT setval('flake_default', 1);
+SELECT flake_id(5) > :before AS later;
+\c -
+SELECT last_value FROM flake_default;
+SELECT flake_id(5) > :before AS "later, in a new session";
+SELECT last_value >= packed(:before) AS "raised again" FROM flake_default;
+
+-- nor can ALTER SEQUENCE, which gives the sequence a new file
+SELECT flake_id(5) AS before \gset
+ALTER SEQUENCE flake_default RESTART;
+SELECT last_value FROM flake_default;
+SELECT flake_id(5) > :before AS later;
+SELECT last_value >= packed(:before) AS "raised again" FROM flake_default;
+ALTER SEQUENCE flake_default RESTART;
+\c -
+SELECT flake_id(5) > :before AS "later, in a new session";
+
+-- nor TRUNCATE, if somebody makes a table the sequence's owner
+ALTER EXTENSION flakeid DROP SEQUENCE flake_default;
+CREATE TABLE owner (id bigint);
+ALTER SEQUENCE flake_default OWNED BY owner.id;
+TRUNCATE owner RESTART IDENTITY;
+SELECT flake_id(5) > :before AS later;
+\c -
+SELECT flake_id(5) > :before AS "later, in a new session";
+ALTER SEQUENCE flake_default OWNED BY NONE;
+DROP TABLE owner;
+ALTER EXTENSION flakeid ADD SEQUENCE flake_default;
+
+-- raised by setval(), as by a restore
+SELECT packed(flake_id(5)) + 1024 * 1000 AS high \gset
+SELECT setval('flake_default', :high) = :high AS raised;
+\c -
+SELECT packed(flake_id(5)) > :high AS above, packed(flake_id(6)) > :high AS "another shard too";
+
+-- what cannot be relied upon in a crash is refused
+\x on
+BEGIN;
+ALTER SEQUENCE flake_default RESTART;
+SELECT * FROM attempt('SELECT flake_id(5)');
+ROLLBACK;
+ALTER SEQUENCE flake_default SET UNLOGGED;
+SELECT * FROM attempt('SELECT flake_id(5)');
+ALTER SEQUENCE flake_default SET LOGGED;
+\x off
+SELECT packed(flake_id(5)) > :high AS above;
+
+-- The sequence is found by its name in the extension's schema.
+ALTER SEQUENCE flake_default RENAME TO elsewhere;
+\x on
+SELECT * FROM attempt('SELECT flake_id(5)');
+\x off
+ALTER SEQUENCE elsewhere RENAME TO flake_default;
+SELECT packed(flake_id(5)) > :high AS above;
+
+-- Set past the lifetime, nothing is left.
+SELECT setval('flake_default', 9223372036854775807);
+\c -
+SET timezone = 'UTC';
+SET datestyle = 'ISO';
+\x on
+SELECT * FROM attempt('SELECT flake_id(5)');
