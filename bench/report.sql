@@ -1,0 +1,144 @@
+-- Prints what bench.measured has come to: a table for each section, then the
+-- bars. Writes the tables to the file named by :results, too, as CSV.
+
+-- What a section's rows are compared with.
+CREATE TABLE bench.base (section text, unit text, contender text);
+
+INSERT INTO bench.base VALUES
+    ('a million calls', 'ms', 'flake_id(5)'),
+    ('a million shards', 'ms', 'flake_id(one)'),
+    ('decoding a million ids', 'ms', 'abs(id)'),
+    ('one id per transaction', 'ids/s', 'flake_id(5)'),
+    ('10,000 ids per statement', 'ids/s', 'flake_id(shard)'),
+    ('inserting a million rows', 'ms', 'flake_id(5)'),
+    ('inserting a million rows', 'MB of index', 'flake_id(5)'),
+    ('one shard flat out', 'ids/s', 'what the layout has'),
+    ('max_ahead = 0', 'ids/s', 'what the layout has');
+
+CREATE VIEW bench.summary AS
+WITH median AS (
+    SELECT section, contender, clients, unit,
+           min(position) AS position,
+           percentile_cont(0.5) WITHIN GROUP (ORDER BY value) AS median,
+           min(value) AS min,
+           max(value) AS max
+    FROM bench.measured
+    GROUP BY section, contender, clients, unit
+)
+SELECT m.position, m.section, m.contender, m.clients, m.unit,
+       m.median, m.min, m.max,
+       b.contender AS ratio_to, m.median / nullif(of_base.median, 0) AS ratio
+FROM median m
+LEFT JOIN bench.base b USING (section, unit)
+LEFT JOIN median of_base
+       ON (of_base.section, of_base.contender, of_base.clients, of_base.unit) =
+          (m.section, b.contender, m.clients, m.unit);
+
+-- To four significant digits, but without rounding what is before the point.
+CREATE FUNCTION bench.rounded(value float8) RETURNS numeric
+LANGUAGE sql IMMUTABLE STRICT
+RETURN round(value::numeric,
+             CASE WHEN value = 0 THEN 0
+                  ELSE greatest(0, 3 - floor(log(abs(value::numeric)))::int)
+             END);
+
+CREATE FUNCTION bench.median(of_section text, of_contender text,
+                             of_clients int DEFAULT 1, of_unit text DEFAULT 'ms')
+RETURNS numeric
+LANGUAGE sql STABLE
+RETURN (SELECT median::numeric
+        FROM bench.summary
+        WHERE (section, contender, clients, unit) =
+              (of_section, of_contender, of_clients, of_unit));
+
+\pset footer off
+SELECT format('SELECT contender AS %I, clients, bench.rounded(median) AS median,
+                      bench.rounded(min) AS min, bench.rounded(max) AS max %s
+               FROM bench.summary
+               WHERE section = %L AND unit = %L
+               ORDER BY clients, position',
+              section || ', ' || unit,
+              ', round(ratio::numeric, 2) AS ' || quote_ident('x ' || max(ratio_to)),
+              section, unit)
+FROM bench.summary
+GROUP BY section, unit
+ORDER BY min(position)
+\gexec
+
+CREATE TABLE bench.bar (
+    position int GENERATED ALWAYS AS IDENTITY,
+    name     text,
+    measured numeric,
+    low      numeric,
+    high     numeric
+);
+
+INSERT INTO bench.bar (name, measured, low, high) VALUES
+    ('a million flake_id(5), at most 1.10 x clock_timestamp()',
+     bench.median('a million calls', 'flake_id(5)') /
+     bench.median('a million calls', 'clock_timestamp()'),
+     NULL, 1.10),
+    ('a million nextval() CACHE 1, at least 2.0 x flake_id(5)',
+     bench.median('a million calls', 'nextval() CACHE 1') /
+     bench.median('a million calls', 'flake_id(5)'),
+     2.0, NULL),
+    ('a million PL/pgSQL, at least 20 x flake_id(5)',
+     bench.median('a million calls', 'PL/pgSQL') /
+     bench.median('a million calls', 'flake_id(5)'),
+     20, NULL),
+    ('flake_id() on 8,192 shards at random, at most 1.6 x one shard',
+     bench.median('a million shards', 'flake_id(random of 8,192)') /
+     bench.median('a million shards', 'flake_id(one)'),
+     NULL, 1.6),
+    ('16 clients, 10,000 ids per statement, at least 2.2 x nextval() CACHE 1',
+     bench.median('10,000 ids per statement', 'flake_id(shard)', 16, 'ids/s') /
+     bench.median('10,000 ids per statement', 'nextval() CACHE 1', 16, 'ids/s'),
+     2.2, NULL),
+    ('inserting a million rows, at most 0.90 x nextval() CACHE 1',
+     bench.median('inserting a million rows', 'flake_id(5)') /
+     bench.median('inserting a million rows', 'nextval() CACHE 1'),
+     NULL, 0.90),
+    ('flake_timestamp(), at most 1.15 x abs()',
+     bench.median('decoding a million ids', 'flake_timestamp(id)') /
+     bench.median('decoding a million ids', 'abs(id)'),
+     NULL, 1.15),
+    ('flake_shard(), at most 1.15 x abs()',
+     bench.median('decoding a million ids', 'flake_shard(id)') /
+     bench.median('decoding a million ids', 'abs(id)'),
+     NULL, 1.15),
+    ('flake_sequence(), at most 1.15 x abs()',
+     bench.median('decoding a million ids', 'flake_sequence(id)') /
+     bench.median('decoding a million ids', 'abs(id)'),
+     NULL, 1.15),
+    ('horizon flushes per second at 1,000 ids/s, at most 0.5',
+     bench.median('horizon', '1,000 ids/s', 1, 'flushes/s'),
+     NULL, 0.5),
+    ('horizon flushes per second flat out on one shard, at most 0.5',
+     bench.median('horizon', 'flat out', 16, 'flushes/s'),
+     NULL, 0.5),
+    ('horizon flushes while idle, at most 0',
+     bench.median('horizon', 'idle', 1, 'flushes/s'),
+     NULL, 0),
+    ('bytes of shared memory per shard, at most 192',
+     bench.median('shared memory', 'a shard', 1, 'bytes'),
+     NULL, 192),
+    ('max_ahead = 0: share of the layout''s ids one session gets, at least 0.95',
+     bench.median('max_ahead = 0', 'flake_id(shard)', 1, 'ids/s') /
+     bench.median('max_ahead = 0', 'what the layout has', 1, 'ids/s'),
+     0.95, NULL);
+
+SELECT name AS bar, bench.rounded(measured) AS measured,
+       CASE WHEN measured >= low OR measured <= high THEN 'met'
+            ELSE 'not met'
+       END AS result
+FROM bench.bar
+ORDER BY position;
+
+\pset format csv
+\o :results
+SELECT section, contender, clients, unit,
+       bench.rounded(median) AS median, bench.rounded(min) AS min,
+       bench.rounded(max) AS max, ratio_to, round(ratio::numeric, 3) AS ratio
+FROM bench.summary
+ORDER BY position;
+\o

@@ -1,0 +1,42 @@
+-- What flakeid is compared with, and a place for what is measured.
+
+CREATE EXTENSION flakeid;
+
+CREATE SCHEMA bench;
+
+CREATE SEQUENCE bench.cache_1 CACHE 1;
+CREATE SEQUENCE bench.cache_32 CACHE 32;
+
+-- The function that Instagram published ("Sharding & IDs at Instagram",
+-- Instagram Engineering, 2011): the same bits, made from a sequence modulo 1024
+-- and the clock. Both come in by SELECT INTO, as they do there; it matters, as
+-- PL/pgSQL would do an assignment in less time.
+CREATE SCHEMA insta5;
+
+CREATE SEQUENCE insta5.table_id_seq;
+
+CREATE FUNCTION insta5.next_id(OUT id bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    epoch_ms CONSTANT bigint := 1314220021721;
+    shard    CONSTANT int    := 5;
+    now_ms   bigint;
+    seq      bigint;
+BEGIN
+    SELECT nextval('insta5.table_id_seq') % 1024 INTO seq;
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000) INTO now_ms;
+    id := (now_ms - epoch_ms) << 23;
+    id := id | (shard << 10);
+    id := id | seq;
+END
+$$;
+
+-- One row for each value measured; position keeps them in order.
+CREATE TABLE bench.measured (
+    position  int GENERATED ALWAYS AS IDENTITY,
+    section   text NOT NULL,
+    contender text NOT NULL,
+    clients   int NOT NULL,
+    unit      text NOT NULL,
+    value     float8 NOT NULL
+);
