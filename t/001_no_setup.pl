@@ -56,7 +56,8 @@ $node->start;
 
 is( $node->safe_psql(
 		'postgres',
-		"SELECT string_agg(setting, '') FROM pg_settings WHERE name LIKE '%preload_libraries'"
+		"SELECT string_agg(setting, '') FROM pg_settings"
+		  . " WHERE name LIKE '%preload_libraries'"
 	),
 	'',
 	'nothing is preloaded');
@@ -269,7 +270,8 @@ GRANT minter TO stranger;
 	ask($session, 'SET ROLE owner');
 	is($error->(), '42501', 'a role without USAGE may not mint');
 	$admin->(
-		'GRANT minter TO stranger; GRANT USAGE ON SEQUENCE flake_default TO stranger'
+		'GRANT minter TO stranger;'
+		  . ' GRANT USAGE ON SEQUENCE flake_default TO stranger'
 	);
 	ask($session, 'RESET ROLE');
 	ok($mints->(), 'a user with USAGE may mint');
@@ -336,7 +338,8 @@ SELECT (SELECT count(*) FROM pg_database) > 0,
 	flake_id(5) > 0 AS minted;
 ));
 $node->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+	"SELECT count(*) = 1 FROM pg_locks"
+	  . " WHERE locktype = 'advisory' AND NOT granted"
 ) or die 'no session waits for the advisory lock';
 
 $node->safe_psql('postgres', 'CREATE DATABASE newest');

@@ -59,7 +59,8 @@ sub run_sessions
 			'2>', "$file.err");
 	}
 	$node->poll_query_until('postgres',
-		"SELECT count(*) = $count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+		"SELECT count(*) = $count FROM pg_locks"
+		  . " WHERE locktype = 'advisory' AND NOT granted"
 	) or die 'not every session has come to the gate';
 	end_session($gate);
 
@@ -77,8 +78,8 @@ query('CREATE EXTENSION flakeid');
 
 # Two million rows by 16 sessions, into one table: each session fills 25
 # transactions of 5,000 rows, half of them row by row, so that sessions mint
-# both seldom and as fast as they can.  n is the session's own count.  (Unlogged,
-# because crashes are the business of other tests.)
+# both seldom and as fast as they can.  n is the session's own count.  The table
+# is unlogged because crashes are the business of other tests.
 
 query(
 	q(
@@ -243,7 +244,8 @@ SELECT flake_last_id();
 note $plan;
 like(
 	$plan,
-	qr/^Gather\b.*Workers Launched: [12]\n.*->[^\n]*Seq Scan[^\n]*\n\s*Output: flake_id\(7\)/ms,
+	qr/^Gather\b.*^\s+Workers\ Launched:\ [12]\n
+		.*->[^\n]*Seq\ Scan[^\n]*\n\s+Output:\ flake_id\(7\)/msx,
 	'parallel CREATE TABLE AS: workers mint, below Gather');
 like($plan, qr/Worker 0: .*rows=[1-9]/, 'a worker minted rows');
 is(query('SELECT count(*), count(DISTINCT id) FROM by_workers'),

@@ -214,8 +214,8 @@ foreach my $lower (
 	'ALTER SEQUENCE flake_default RESTART',
 	'TRUNCATE item RESTART IDENTITY',
 	'BEGIN; ALTER SEQUENCE flake_default RESTART; ROLLBACK',
-	"BEGIN; ALTER SEQUENCE flake_default RESTART; SELECT setval('flake_default', 1); COMMIT"
-  )
+	"BEGIN; ALTER SEQUENCE flake_default RESTART;"
+	. " SELECT setval('flake_default', 1); COMMIT")
 {
 	foreach my $then ('nothing', 'minting')
 	{

@@ -18,8 +18,8 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 my $clock = new_clock();
 $node->init;
 
-# A minute, so that nobody waits when the clock is set back.
-$node->append_conf('postgresql.conf', "flakeid.max_ahead = '1min'");
+# So long that nobody has to wait when the clock is set back.
+$node->append_conf('postgresql.conf', "flakeid.max_ahead = '10min'");
 start_with_clock($node, $clock);
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
@@ -65,6 +65,14 @@ sub largest_id
 	my ($dbname) = @_;
 
 	return $node->safe_psql($dbname, 'SELECT max(id) FROM item');
+}
+
+# The SQL that mints so many ids and returns the last of them.
+sub largest_of
+{
+	my ($shard, $count) = @_;
+
+	return "SELECT max(id) FROM (SELECT flake_ids($shard, $count) AS id) AS s";
 }
 
 sub crash
@@ -152,15 +160,13 @@ wait_for_more($_, 200) foreach @clients;
 my $session = new_session($node);
 ask($session, 'SELECT flake_id(1)');
 ask($session, 'BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid');
-my $own = (
-	ask($session,
-		'SELECT max(id) FROM (SELECT flake_id(1) AS id FROM generate_series(1, 1000)) AS s'
-	))[0];
+my ($own) = ask($session, largest_of(1, 1000));
 
 # The others get to know of the new sequence's horizon, and have to wait for the
 # transaction that locks the old one.
 $node->poll_query_until('postgres',
-	"SELECT count(*) = 4 FROM pg_locks WHERE NOT granted AND relation = 'flake_default'::regclass"
+	"SELECT count(*) = 4 FROM pg_locks"
+	  . " WHERE NOT granted AND relation = 'flake_default'::regclass"
 ) or die 'the clients do not wait';
 ask($session, 'ROLLBACK');
 wait_for_more($_, 200) foreach @clients;
@@ -211,11 +217,10 @@ my $going_on = new_session($node, 'undone');
 $session = new_session($node, 'undone');
 ask($_, 'SELECT flake_id(1)') foreach $going_on, $session;
 
-my $biggest = 'SELECT max(id) FROM (SELECT flake_ids(%d, %d) AS id) AS s';
-ask($session, 'BEGIN; DROP EXTENSION flakeid CASCADE; CREATE EXTENSION flakeid');
-my ($undone_id) = ask($session, sprintf($biggest, 9, 9000000));
+ask($session, 'BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid');
+my ($undone_id) = ask($session, largest_of(9, 9000000));
 ask($session, 'ROLLBACK');
-my ($id) = ask($going_on, sprintf($biggest, 1, 7000000));
+my ($id) = ask($going_on, largest_of(1, 7000000));
 end_session($_) foreach $going_on, $session;
 crash(-20);
 cmp_ok($node->safe_psql('undone', 'SELECT flake_id(1)'),
@@ -266,8 +271,8 @@ is( (   ask($session,
 
 # Others may have a flake_default as well.
 ask($session,
-	'CREATE SCHEMA first; CREATE SEQUENCE first.flake_default; SET search_path = first'
-);
+	'CREATE SCHEMA first; CREATE SEQUENCE first.flake_default;'
+	  . ' SET search_path = first');
 cmp_ok((ask($session, 'SELECT ids.flake_id(5)'))[0],
 	'>', 1 << 30, 'its generator is the one in its schema');
 is((ask($session, 'SELECT last_value, is_called FROM first.flake_default'))[0],
