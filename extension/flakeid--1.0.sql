@@ -11,7 +11,7 @@
 -- The default generator
 --
 -- last_value is the horizon, a bound of what was handed out; see
--- src/horizon.c.  The increment is such that nextval() always fails.
+-- src/horizon.c.  The increment is such that nextval() fails.
 
 CREATE SEQUENCE @extschema@.flake_default AS bigint
     MINVALUE 1 MAXVALUE 9223372036854775807

@@ -33,7 +33,8 @@
  *				be lowered by them.
  *
  * The greater of the two counts.  The sequence's increment is so large that
- * nextval() always fails: the horizon is not for taking numbers from.
+ * nextval() fails (after ALTER SEQUENCE ... RESTART only the second time,
+ * which harms nothing): the horizon is not for taking numbers from.
  *
  * Copyright (c) 2026, the flakeid developers
  *

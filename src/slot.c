@@ -181,8 +181,8 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	int64		now_tick = flake_layout_tick_at(layout, now);
 	int64		end_tick = flake_layout_packed_tick(layout, end);
 	int64		ahead_us = ticks_us(layout, end_tick - now_tick);
-	int64		span_us = ticks_us(layout, end_tick -
-								   flake_layout_packed_tick(layout, first));
+	int64		n = end - first + 1;
+	int64		span_us = ticks_us(layout, flake_layout_packed_tick(layout, n - 1));
 	int64		waited_us = 0;
 	int64		excess_us;
 	instr_time	sleep_started;
@@ -191,12 +191,12 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	excess_us = ahead_us - max_ahead_us() / layout->unit_us * layout->unit_us -
 		(now - layout->epoch - now_tick * layout->unit_us);
 
-	/* No clock will ever make so many ids fit. */
+	/* From the start of a tick they would end in so much later a tick. */
 	if (span_us > max_ahead_us())
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("cannot claim %lld ids at once",
-						(long long) (end - first + 1)),
+						(long long) n),
 				 errdetail("They would take up %s of the layout's time, and \"flakeid.max_ahead\" allows %s.",
 						   duration(span_us), duration(max_ahead_us())),
 				 errhint("Ask for fewer ids at once, or for ids of several shards.")));
@@ -207,12 +207,11 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	if (excess_us > max_wait_us - waited_us)
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-				 first == end
+				 n == 1
 				 ? errmsg("the clock is %s behind the next id of shard %d",
 						  duration(ahead_us), slot->key.shard)
 				 : errmsg("the clock is %s behind the last of %lld ids of shard %d",
-						  duration(ahead_us), (long long) (end - first + 1),
-						  slot->key.shard),
+						  duration(ahead_us), (long long) n, slot->key.shard),
 				 errdetail("An id may be %s ahead of the clock (\"flakeid.max_ahead\"), and waiting another %s for the clock would exceed %s (\"flakeid.max_wait\").",
 						   duration(max_ahead_us()), duration(excess_us),
 						   duration(max_wait_us)),
@@ -266,18 +265,23 @@ lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 			 : errhint("Either the clock was wrong, or the generator's sequence was set too high, with setval().")));
 }
 
-/* The lowest packed value that a claim may begin with, by M1 and the clock. */
+/* The packed value that a claim of n begins with, by M1 and the clock. */
 static inline int64
-first_after(const FlakeLayout *layout, int64 last, int64 now_tick)
+first_after(const FlakeLayout *layout, int64 last, int64 now_tick, int64 n)
 {
 	int64		sequence = 0;
 
 	if (now_tick <= flake_layout_packed_tick(layout, last))
 		return last + 1;
 
-	/* A new tick.  Where its sequence starts is the layout's choice. */
+	/*
+	 * A new tick.  Where its sequence starts is the layout's choice, unless
+	 * that would make the claim run into the next tick.
+	 */
 	if (layout->start == FLAKE_START_CONTINUE)
 		sequence = (last + 1) & flake_layout_max_sequence(layout);
+	if (sequence + n - 1 > flake_layout_max_sequence(layout))
+		sequence = 0;
 	return flake_layout_pack(layout, now_tick, sequence);
 }
 
@@ -346,7 +350,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 above > max_packed - n))
 		lifetime_is_over(layout, now_tick);
-	*first = first_after(layout, above, now_tick);
+	*first = first_after(layout, above, now_tick, n);
 	end = *first + n - 1;
 	if (unlikely(end > max_packed))
 		lifetime_is_over(layout, now_tick);

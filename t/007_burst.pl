@@ -221,6 +221,18 @@ SELECT issued, waits > 0 FROM flake_stat WHERE shard = 10;
 	"20000|20000|0\n20001|t",
 	'honest: single ids wait for the clock with flakeid.max_ahead = 0');
 
+# 55830 = 901 + 902 + ... + 960
+is( query(
+		q(
+SELECT count(DISTINCT id)
+FROM generate_series(1, 60) AS n, LATERAL flake_ids(12, 900 + n) AS id;
+SELECT count(*) FROM flake_ids(12, 1024);
+)),
+	"55830\n1024",
+	'as many at once as a millisecond has, with flakeid.max_ahead = 0');
+fails_for_free(12, '53400', 'SELECT flake_ids(12, 1025)',
+	'one more than that');
+
 query(
 	q(
 CREATE PROCEDURE singles(shard int, number int) LANGUAGE plpgsql AS $$
