@@ -58,7 +58,7 @@
  * CLOCK_REALTIME_COARSE is behind the clock by up to one tick of the kernel's
  * timer, 10 ms at the most; take it to be twice that.
  */
-#define ROUGH_LAG_US		20000
+#define ROUGH_LAG_US		INT64CONST(20000)
 
 /* What to show in pg_stat_activity while waiting for the clock. */
 static uint32
@@ -305,9 +305,8 @@ read_clock(const FlakeLayout *layout, int64 above)
 		TimestampTz now;
 
 		clock_gettime(CLOCK_REALTIME_COARSE, &rough);
-		now = ((int64) rough.tv_sec -
-			   (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * SECS_PER_DAY) *
-			USECS_PER_SEC + rough.tv_nsec / 1000;
+		now = rough.tv_sec * USECS_PER_SEC + rough.tv_nsec / 1000 -
+			(POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
 		if (flake_layout_packed_tick(layout, above) >
 			flake_layout_tick_at(layout, now + ROUGH_LAG_US))
 			return now;
