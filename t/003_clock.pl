@@ -57,8 +57,7 @@ sub check_ids
 	is(first_misordered(map { records($_) } @clients),
 		undef,
 		"$when: ids of a shard increase in the order of being handed out");
-	is_deeply(
-		[ grep { defined } map { first_decrease(ids($_)) } @clients ],
+	is_deeply([ grep { defined } map { first_decrease(ids($_)) } @clients ],
 		[], "$when: each session's ids strictly increase");
 	return;
 }
@@ -85,7 +84,8 @@ sub errors_at
 	}
 
 	# The clock was set once, so no error is about an earlier setting.
-	return map { (errors($clients[$_]))[ $before[$_] .. $before[$_] + 2 ] }
+	return
+	  map { (errors($clients[$_]))[ $before[$_] .. $before[$_] + 2 ] }
 	  0 .. $#clients;
 }
 
@@ -95,7 +95,7 @@ sub check_errors
 {
 	my ($distance, $name, @errors) = @_;
 	my @wrong = grep {
-		!(     /^53400: the clock is (\d+\.\d{3}) s behind the next id of shard [12]$/
+		!(  /^53400: the clock is (\d+\.\d{3}) s behind the next id of shard [12]$/
 			&& $1 > 15
 			&& $1 <= $distance + 1)
 	} @errors;
@@ -112,17 +112,14 @@ every_client_mints(@clients);
 is_deeply([ map { errors($_) } @clients ],
 	[], 'clock set back 5 s: minting goes on, within flakeid.max_ahead');
 
-check_errors(
-	$minute,
+check_errors($minute,
 	'clock set back 1 min: an error that names the distance',
 	errors_at(-$minute));
 set_clock($clock, 0);
 every_client_mints(@clients);
 pass('clock right again after 1 min: minting goes on');
 
-check_errors(
-	$hour,
-	'clock set back 1 h: an error that names the distance',
+check_errors($hour, 'clock set back 1 h: an error that names the distance',
 	errors_at(-$hour));
 set_clock($clock, 0);
 every_client_mints(@clients);
@@ -131,16 +128,16 @@ pass('clock right again after 1 h: minting goes on');
 set_clock($clock, $day);
 every_client_mints(@clients);
 pass('clock set forward 1 day: minting goes on');
-check_errors(
-	$day,
+check_errors($day,
 	'clock set back from there: an error that names the distance',
 	errors_at(0));
 
-is( $node->safe_psql('postgres',
+is( $node->safe_psql(
+		'postgres',
 		'SELECT shard FROM flake_stat WHERE clock_steps_back > 0 ORDER BY 1'),
 	"1\n2",
-	'flake_stat counts that the clock was set back')
-  or diag $node->safe_psql('postgres', 'SELECT * FROM flake_stat');
+	'flake_stat counts that the clock was set back'
+) or diag $node->safe_psql('postgres', 'SELECT * FROM flake_stat');
 stop_clients($node, @clients);
 check_ids('clock set back and forth', @clients);
 
@@ -169,7 +166,8 @@ check_ids('minting with the clock up to 1 day behind', @clients);
 
 set_max_ahead('15s');
 my $now = time + $minute;
-my $stat = 'SELECT clock_steps_back, ahead, waits FROM flake_stat WHERE shard = 5';
+my $stat =
+  'SELECT clock_steps_back, ahead, waits FROM flake_stat WHERE shard = 5';
 my $session = new_session($node);
 my $monitor = new_session($node);
 my ($id, $last_id, $error, $started);
@@ -187,7 +185,8 @@ sub session_waits
 
 stop_clock($clock, $now);
 ($last_id) = ask($session, 'SELECT flake_id(5)');
-is((ask($monitor, $stat))[0], '0|00:00:00|0', 'flake_stat, nothing the matter');
+is((ask($monitor, $stat))[0],
+	'0|00:00:00|0', 'flake_stat, nothing the matter');
 
 stop_clock($clock, $now - 5);
 ($id) = ask($session, 'SELECT flake_id(5)');
@@ -197,7 +196,9 @@ is((ask($monitor, $stat))[0],
 
 stop_clock($clock, $now - 15);
 ($id) = ask($session, 'SELECT flake_id(5)');
-is($id, $last_id + 2, 'clock flakeid.max_ahead behind: the next id is one more');
+is( $id,
+	$last_id + 2,
+	'clock flakeid.max_ahead behind: the next id is one more');
 is((ask($monitor, $stat))[0],
 	'2|00:00:15|0', 'flake_stat: two steps back, 15 s ahead, no wait');
 
@@ -208,7 +209,8 @@ ask($session, "SET flakeid.max_wait = '2s'");
 $started = clock_gettime(CLOCK_MONOTONIC);
 (undef, $error) = ask($session, 'SELECT flake_id(5)');
 cmp_ok(clock_gettime(CLOCK_MONOTONIC) - $started,
-	'<', 2 + 30, 'a clock that stands still: no longer wait than flakeid.max_wait');
+	'<', 2 + 30,
+	'a clock that stands still: no longer wait than flakeid.max_wait');
 like(
 	$error,
 	qr/^ERROR:  53400: the clock is 16\.000 s behind the next id of shard 5$/m,
@@ -245,7 +247,8 @@ $started = clock_gettime(CLOCK_MONOTONIC);
 stop_clock($clock, $now - $hour);
 (undef, $error) = get_answer($session);
 cmp_ok(clock_gettime(CLOCK_MONOTONIC) - $started,
-	'<', 60 + 30, 'clock set back during a wait: no longer wait than flakeid.max_wait');
+	'<', 60 + 30,
+	'clock set back during a wait: no longer wait than flakeid.max_wait');
 like(
 	$error,
 	qr/^ERROR:  53400: the clock is 3600\.000 s behind/m,
@@ -281,13 +284,15 @@ is((ask($monitor, 'SELECT issued FROM flake_stat WHERE shard = 5'))[0],
 # A wait that ends well.
 stop_clock($clock, $now - 16);
 send_query($session,
-	"SELECT id, flake_timestamp(id) - clock_timestamp() <= '15s'"
+		"SELECT id, flake_timestamp(id) - clock_timestamp() <= '15s'"
 	  . ' FROM (SELECT flake_id(5) AS id OFFSET 0) AS minted');
 ok(session_waits(), 'the session waits');
 stop_clock($clock, $now - 15);
 ($id) = get_answer($session);
-is($id, $last_id + 4 . '|t',
-	'clock nearly near enough: waits until the id is flakeid.max_ahead ahead');
+is( $id,
+	$last_id + 4 . '|t',
+	'clock nearly near enough: waits until the id is flakeid.max_ahead ahead'
+);
 is((ask($monitor, 'SELECT waits FROM flake_stat WHERE shard = 5'))[0],
 	5, 'flake_stat: five waits in all');
 
@@ -314,15 +319,19 @@ my $last_second = 2413731649;
 
 stop_clock($clock, $last_second);
 ($last_id) = ask($session, 'SELECT flake_id(6)');
-is((ask($session, "SELECT extract(epoch FROM flake_timestamp($last_id))::bigint"))[0],
-	$last_second, 'last second of the lifetime: ids are minted');
+is( (   ask($session,
+			"SELECT extract(epoch FROM flake_timestamp($last_id))::bigint")
+	)[0],
+	$last_second,
+	'last second of the lifetime: ids are minted');
 (undef, $error) = ask($session, 'SELECT count(*) FROM flake_ids(6, 600000)');
 like(
 	$error,
 	qr/^ERROR:  22003: .*lifetime/m,
 	'last second of the lifetime: more ids than are left are an error');
-is((ask($session, 'SELECT flake_id(6)'))[0],
-	$last_id + 1, 'last second of the lifetime: the error consumed nothing');
+is( (ask($session, 'SELECT flake_id(6)'))[0],
+	$last_id + 1,
+	'last second of the lifetime: the error consumed nothing');
 
 stop_clock($clock, $last_second + 1);
 (undef, $error) = ask($session, 'SELECT flake_id(6)');

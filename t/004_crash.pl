@@ -70,7 +70,8 @@ sub take_down
 			push @wrong, "$id after $greatest{$shard} of an earlier round"
 			  if defined $greatest{$shard} && $id <= $greatest{$shard};
 			$greatest_now{$shard} = $id
-			  if !defined $greatest_now{$shard} || $id > $greatest_now{$shard};
+			  if !defined $greatest_now{$shard}
+			  || $id > $greatest_now{$shard};
 		}
 	}
 	%greatest = %greatest_now;
@@ -109,7 +110,7 @@ sub kill_backend
 {
 	my (@clients) = @_;
 	my $pid = $node->safe_psql('postgres',
-		'SELECT pid FROM pg_stat_activity'
+			'SELECT pid FROM pg_stat_activity'
 		  . " WHERE application_name = '$clients[0]{name}'");
 
 	kill 'KILL', $pid or die "could not kill process $pid: $!";
@@ -144,7 +145,8 @@ sub crash_often
 	);
 
 	my $behind = -$offset / $hour - 1;
-	is( $node->safe_psql('postgres',
+	is( $node->safe_psql(
+			'postgres',
 			"SELECT bool_and(ahead > '$behind h') FROM flake_stat"),
 		't',
 		"$how: the clock really is behind what was minted");
@@ -169,10 +171,11 @@ foreach my $shard (1, 3)
 	# The distance is the hour, and what was reserved beyond the ids given.
 	my ($distance) = $error =~
 	  /ERROR:  53400: the clock is (\d+\.\d{3}) s behind the next id of shard $shard$/m;
-	ok(defined $distance && $distance > 3000 && $distance < 3700,
+	ok( defined $distance && $distance > 3000 && $distance < 3700,
 		"postmaster killed, clock set back: an error that names the distance (shard $shard)"
 	) or diag $error;
-	like($error, qr/^HINT:  .*clock.*correct it/m, 'its hint says what to do');
+	like($error, qr/^HINT:  .*clock.*correct it/m,
+		'its hint says what to do');
 }
 
 $offset = 0;
@@ -215,8 +218,7 @@ crash_often('postmaster killed', \&kill_postmaster);
 crash_often('backend killed', \&kill_backend);
 
 # The same when the library is preloaded, and gets its memory in another way.
-$node->append_conf('postgresql.conf',
-	"shared_preload_libraries = 'flakeid'");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = 'flakeid'");
 $node->stop;
 start_with_clock($node, $clock);
 crash_often('backend killed, library preloaded', \&kill_backend);

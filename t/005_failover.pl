@@ -15,9 +15,9 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $insert = join ' ',
-  map { "INSERT INTO item SELECT flake_id($_) FROM generate_series(1, 3) RETURNING id;" }
-  1, 2;
+my $insert = join ' ', map {
+	"INSERT INTO item SELECT flake_id($_) FROM generate_series(1, 3) RETURNING id;"
+} 1, 2;
 my $greatest =
   'SELECT flake_shard(id), max(id) FROM item GROUP BY 1 ORDER BY 1';
 
@@ -50,10 +50,14 @@ sub fail_over
 		wait_for_more($_, 50) foreach @clients;
 		$primary->wait_for_catchup($standby, 'replay');
 
-		my (undef, $nextval) = ask($session, "SELECT nextval('flake_default')");
+		my (undef, $nextval) =
+		  ask($session, "SELECT nextval('flake_default')");
 		my (undef, $flake_id) = ask($session, 'SELECT flake_id(1)');
 		s/nextval|flake_id/.../ foreach $nextval, $flake_id;
-		like($flake_id, qr/^ERROR:  25006: /m, "$how: no ids on a standby, time $i");
+		like(
+			$flake_id,
+			qr/^ERROR:  25006: /m,
+			"$how: no ids on a standby, time $i");
 		is( (split /\n/, $flake_id)[0],
 			(split /\n/, $nextval)[0],
 			"$how: the same error as from nextval(), time $i");
@@ -82,11 +86,15 @@ sub fail_over
 	wait_for_more($_, 100) foreach @heirs;
 	stop_clients($standby, @heirs);
 
-	is( first_duplicate(\@saved, [$id], map { ids($_) } @heirs),
+	is(first_duplicate(\@saved, [$id], map { ids($_) } @heirs),
 		undef, "$how: no row id repeats");
 	is_deeply(
-		[ grep { $_ <= $before{ shard_of($_) } } map { @{ ids($_) } } @heirs ],
-		[], "$how: new ids are greater than those of every replayed row");
+		[
+			grep { $_ <= $before{ shard_of($_) } }
+			map  { @{ ids($_) } } @heirs
+		],
+		[],
+		"$how: new ids are greater than those of every replayed row");
 	is_deeply([ grep { defined } map { first_decrease(ids($_)) } @heirs ],
 		[], "$how: each session's ids strictly increase");
 	is_deeply([ grep { !/^57P01/ } map { errors($_) } @heirs ],

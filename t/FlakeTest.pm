@@ -195,7 +195,7 @@ sub write_clock
 
 	open my $handle, '>', "$clock.new" or die "$clock.new: $!";
 	print $handle "$contents\n";
-	close $handle or die "$clock.new: $!";
+	close $handle               or die "$clock.new: $!";
 	rename "$clock.new", $clock or die "$clock: $!";
 	return;
 }
@@ -294,14 +294,19 @@ sub start_clients
 		# When psql ends, so does yes, by SIGPIPE.
 		$client->{run} = IPC::Run::start(
 			[ 'yes', $params{sql} ],
-			'<', '/dev/null', '2>', '/dev/null', '|',
+			'<',
+			'/dev/null',
+			'2>',
+			'/dev/null',
+			'|',
 			[
-				'psql', '-X', '-A', '-t', '-q',
-				'-v', 'VERBOSITY=verbose',
+				'psql', '-X', '-A', '-t', '-q', '-v', 'VERBOSITY=verbose',
 				'-d', $node->connstr($dbname) . " application_name='$name'"
 			],
-			'>', $client->{out},
-			'2>', $client->{err});
+			'>',
+			$client->{out},
+			'2>',
+			$client->{err});
 		push @clients, $client;
 	}
 	return @clients;
@@ -323,7 +328,7 @@ sub minting_sql
 	my (@shards) = @_;
 
 	return join ' ', map {
-		"SELECT nextval('ticket'), flake_id($_), nextval('ticket')"
+			"SELECT nextval('ticket'), flake_id($_), nextval('ticket')"
 		  . " FROM generate_series(1, 5);"
 	} @shards;
 }
@@ -390,7 +395,7 @@ sub stop_clients
 		sub {
 			return 1 unless grep { is_running($_) } @clients;
 			$node->safe_psql('postgres',
-				'SELECT pg_terminate_backend(pid) FROM pg_stat_activity'
+					'SELECT pg_terminate_backend(pid) FROM pg_stat_activity'
 				  . " WHERE application_name IN ($names)");
 			return 0;
 		},
@@ -593,19 +598,20 @@ sub new_session
 		in => '',
 		out => '',
 		err => '',
-		timer =>
-		  IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default)
+		timer => IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default)
 	};
 
 	$session->{run} = IPC::Run::start(
 		[
-			'psql', '-X', '-A', '-t', '-q',
-			'-v', 'VERBOSITY=verbose',
+			'psql', '-X', '-A', '-t', '-q', '-v', 'VERBOSITY=verbose',
 			'-d', $node->connstr($dbname || 'postgres')
 		],
-		'<', \$session->{in},
-		'>', \$session->{out},
-		'2>', \$session->{err},
+		'<',
+		\$session->{in},
+		'>',
+		\$session->{out},
+		'2>',
+		\$session->{err},
 		$session->{timer});
 	return $session;
 }
@@ -653,7 +659,8 @@ sub get_answer
 
 	$session->{timer}->start;
 	$session->{run}->pump
-	  until $session->{out} =~ /^=done=\n/m && $session->{err} =~ /^=done=\n/m;
+	  until $session->{out} =~ /^=done=\n/m
+	  && $session->{err} =~ /^=done=\n/m;
 
 	my ($out, $err) =
 	  map { s/^=done=\n//mr } $session->{out}, $session->{err};
