@@ -1,15 +1,6 @@
 --
 -- Bad input: the SQLSTATE, what is wrong, and what to do.
 --
-CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)
-LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE command;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-END
-$$;
 \x on
 
 -- shards that the layout does not have
@@ -69,4 +60,3 @@ SELECT count(*) FROM flake_ids(5, NULL);
 
 -- after all that
 SELECT flake_shard(flake_id(5));
-DROP FUNCTION attempt;

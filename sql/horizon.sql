@@ -1,15 +1,6 @@
 --
 -- The horizon, kept in the generator's sequence.
 --
-CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)
-LANGUAGE plpgsql AS $$
-BEGIN
-    EXECUTE command;
-EXCEPTION WHEN OTHERS THEN
-    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
-        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-END
-$$;
 -- an id without its shard, as the horizon counts
 CREATE FUNCTION packed(id bigint) RETURNS bigint LANGUAGE sql
 RETURN (id >> 23 << 10) + flake_sequence(id);

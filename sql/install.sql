@@ -30,3 +30,14 @@ SET flakeid.shrad = 5;
 -- the horizon is not for taking numbers from
 SELECT nextval('flake_default');
 SELECT relpersistence, relkind FROM pg_class WHERE oid = 'flake_default'::regclass;
+
+-- For the tests that follow: an error, all of it but its place in the source.
+CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)
+LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE command;
+EXCEPTION WHEN OTHERS THEN
+    GET STACKED DIAGNOSTICS code = RETURNED_SQLSTATE, message = MESSAGE_TEXT,
+        detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+END
+$$;

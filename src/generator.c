@@ -60,13 +60,8 @@ relation_changed(Datum arg, Oid relid)
 	}
 }
 
-#if PG_VERSION_NUM >= 190000
 static void
 roles_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
-#else
-static void
-roles_changed(Datum arg, int cacheid, uint32 hashvalue)
-#endif
 {
 	flake_default_generator.user = InvalidOid;
 }

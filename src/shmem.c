@@ -292,13 +292,8 @@ delete_database(dshash_table *table, Oid database)
  */
 static bool databases_changed = true;
 
-#if PG_VERSION_NUM >= 190000
 static void
 database_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
-#else
-static void
-database_changed(Datum arg, int cacheid, uint32 hashvalue)
-#endif
 {
 	databases_changed = true;
 }

@@ -26,6 +26,11 @@
 
 #pragma GCC visibility push(hidden)
 
+/* The type that PostgreSQL 19 gives to what was an int in syscache callbacks. */
+#if PG_VERSION_NUM < 190000
+typedef int SysCacheIdentifier;
+#endif
+
 /*
  * The extension's own generator goes by this number instead of the OID of its
  * sequence: a database has only one, and what is known about it must outlive
