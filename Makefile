@@ -9,12 +9,17 @@ DATA = extension/flakeid--1.0.sql
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
+	src/wide.o \
 	src/inspect.o \
+	src/text.o \
+	src/admin.o \
 	src/stat.o \
 	src/generator.o \
 	src/horizon.o \
 	src/slot.o \
 	src/shmem.o \
+	src/layout_type.o \
+	src/preset.o \
 	src/layout.o
 
 # unused-parameter: PostgreSQL's headers have such, and so has every function
@@ -31,6 +36,11 @@ REGRESS = \
 	between \
 	errors \
 	stat \
+	layout \
+	preset \
+	generator \
+	start \
+	wide \
 	horizon
 TAP_TESTS = 1
 

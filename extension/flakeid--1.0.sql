@@ -8,17 +8,194 @@
 -- no operator in the extension's schema can take their place.
 
 
--- The default generator
+-- Layouts
+
+CREATE TYPE @extschema@.flake_layout;
+
+CREATE FUNCTION @extschema@.flake_layout_in(cstring)
+RETURNS @extschema@.flake_layout
+AS 'MODULE_PATHNAME', 'flake_layout_in'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_in(cstring) IS
+'input function of flake_layout';
+
+CREATE FUNCTION @extschema@.flake_layout_out(@extschema@.flake_layout)
+RETURNS cstring
+AS 'MODULE_PATHNAME', 'flake_layout_out'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_out(@extschema@.flake_layout) IS
+'output function of flake_layout';
+
+CREATE FUNCTION @extschema@.flake_layout_recv(internal)
+RETURNS @extschema@.flake_layout
+AS 'MODULE_PATHNAME', 'flake_layout_recv'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_recv(internal) IS
+'binary input function of flake_layout';
+
+CREATE FUNCTION @extschema@.flake_layout_send(@extschema@.flake_layout)
+RETURNS bytea
+AS 'MODULE_PATHNAME', 'flake_layout_send'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_send(@extschema@.flake_layout) IS
+'binary output function of flake_layout';
+
+CREATE TYPE @extschema@.flake_layout (
+    INPUT = @extschema@.flake_layout_in,
+    OUTPUT = @extschema@.flake_layout_out,
+    RECEIVE = @extschema@.flake_layout_recv,
+    SEND = @extschema@.flake_layout_send,
+    INTERNALLENGTH = 216,
+    ALIGNMENT = double
+);
+
+COMMENT ON TYPE @extschema@.flake_layout IS
+'which bits of an id mean what: fields from the most significant bit down, then options, as in ts:41 shard:13 seq:10 epoch=2011-08-24T21:07:01.721Z unit=1ms start=continue; input also takes the name of a preset (view flake_presets); error: 22P02';
+
+CREATE FUNCTION @extschema@.flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_layout_eq'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout) IS
+'implementation of = operator';
+
+CREATE FUNCTION @extschema@.flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_layout_ne'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout) IS
+'implementation of <> operator';
+
+CREATE FUNCTION @extschema@.flake_layout_hash(@extschema@.flake_layout)
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_layout_hash'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_hash(@extschema@.flake_layout) IS
+'hash of a layout, for GROUP BY and joins';
+
+CREATE OPERATOR @extschema@.= (
+    LEFTARG = @extschema@.flake_layout,
+    RIGHTARG = @extschema@.flake_layout,
+    FUNCTION = @extschema@.flake_layout_eq,
+    COMMUTATOR = OPERATOR(@extschema@.=),
+    NEGATOR = OPERATOR(@extschema@.<>),
+    RESTRICT = eqsel,
+    JOIN = eqjoinsel,
+    HASHES
+);
+
+CREATE OPERATOR @extschema@.<> (
+    LEFTARG = @extschema@.flake_layout,
+    RIGHTARG = @extschema@.flake_layout,
+    FUNCTION = @extschema@.flake_layout_ne,
+    COMMUTATOR = OPERATOR(@extschema@.<>),
+    NEGATOR = OPERATOR(@extschema@.=),
+    RESTRICT = neqsel,
+    JOIN = neqjoinsel
+);
+
+CREATE OPERATOR CLASS @extschema@.flake_layout_ops
+DEFAULT FOR TYPE @extschema@.flake_layout USING hash AS
+    OPERATOR 1 @extschema@.=,
+    FUNCTION 1 @extschema@.flake_layout_hash(@extschema@.flake_layout);
+
+CREATE FUNCTION @extschema@.flake_layout_info(layout @extschema@.flake_layout,
+    OUT shards bigint, OUT ids_per_tick numeric, OUT ids_per_second numeric,
+    OUT starts timestamptz, OUT ends timestamptz)
+RETURNS record
+AS 'MODULE_PATHNAME', 'flake_layout_info'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_info(@extschema@.flake_layout) IS
+'what a layout has room for: shards, ids of one shard in a tick and in a second, and the time of its first id and past its last (before the epoch ids are negative); without time all but shards are null';
+
+CREATE FUNCTION @extschema@.flake_layout_above(layout @extschema@.flake_layout,
+    id bigint, reserve interval DEFAULT '1 day')
+RETURNS @extschema@.flake_layout
+AS 'MODULE_PATHNAME', 'flake_layout_above'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_above(@extschema@.flake_layout, bigint, interval) IS
+'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already; errors: 22003 if no epoch does it, 22023 if the layout has no time or the reserve is negative';
+
+CREATE FUNCTION @extschema@.flake_shard_number(layout @extschema@.flake_layout,
+    VARIADIC parts int[])
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_shard_number'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_shard_number(@extschema@.flake_layout, int[]) IS
+'a shard number put together from its parts, the most significant first, as in flake_shard_number(''snowflake'', datacenter, worker); errors: 22003 for a part out of range, 22004 for null, 22023 for the wrong number of parts';
+
+CREATE FUNCTION @extschema@.flake_layout_preset_list(
+    OUT name text, OUT layout @extschema@.flake_layout, OUT origin text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'flake_layout_preset_list'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 13;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_preset_list() IS
+'the presets behind the view flake_presets';
+
+CREATE VIEW @extschema@.flake_presets AS
+SELECT p.name, p.layout, i.shards, i.ids_per_second, i.starts, i.ends, p.origin
+FROM @extschema@.flake_layout_preset_list() p,
+     @extschema@.flake_layout_info(p.layout) i;
+
+COMMENT ON VIEW @extschema@.flake_presets IS
+'published layouts, which flake_layout takes by name';
+COMMENT ON COLUMN @extschema@.flake_presets.name IS 'what to write for the layout';
+COMMENT ON COLUMN @extschema@.flake_presets.layout IS 'the layout in full';
+COMMENT ON COLUMN @extschema@.flake_presets.shards IS 'how many shard numbers there are';
+COMMENT ON COLUMN @extschema@.flake_presets.ids_per_second IS 'how many ids a second one shard has; null without time';
+COMMENT ON COLUMN @extschema@.flake_presets.starts IS 'the time of the first id; before the epoch ids are negative; null without time';
+COMMENT ON COLUMN @extschema@.flake_presets.ends IS 'when the time field is used up; null without time';
+COMMENT ON COLUMN @extschema@.flake_presets.origin IS 'whose layout it is, and where it is published';
+
+GRANT SELECT ON @extschema@.flake_presets TO PUBLIC;
+
+
+-- The extension's own generators
 --
 -- last_value is the horizon, a bound of what was handed out; see
 -- src/horizon.c.  The increment is such that nextval() fails.
 
 CREATE SEQUENCE @extschema@.flake_default AS bigint
-    MINVALUE 1 MAXVALUE 9223372036854775807
-    INCREMENT 9223372036854775807 NO CYCLE;
+    INCREMENT 9223372036854775807
+    MINVALUE -4611686018427387903 MAXVALUE 4611686018427387903 NO CYCLE;
 
 COMMENT ON SEQUENCE @extschema@.flake_default IS
 'flakeid''s default generator: last_value is a bound of every id handed out, as time ticks << 10 | sequence; nextval() is not for it';
+
+CREATE SEQUENCE @extschema@.flake_default_uuid AS bigint
+    INCREMENT 9223372036854775807
+    MINVALUE 1 MAXVALUE 9223372036854775807 NO CYCLE;
+
+COMMENT ON SEQUENCE @extschema@.flake_default_uuid IS
+'the generator of flake_uuid(): last_value is a bound of what was handed out, as milliseconds since 1970 << 16 | sequence';
+
+CREATE SEQUENCE @extschema@.flake_default_objectid AS bigint
+    INCREMENT 9223372036854775807
+    MINVALUE -4611686018427387903 MAXVALUE 4611686018427387903 NO CYCLE;
+
+COMMENT ON SEQUENCE @extschema@.flake_default_objectid IS
+'the generator of flake_objectid(): last_value is a bound of what was handed out, as seconds since 1970 << 24 | counter';
+
+-- Anybody may mint, until USAGE is revoked from PUBLIC.  Whoever created the
+-- extension may save and restore the horizons with pg_dump.
+GRANT USAGE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
+    @extschema@.flake_default_objectid TO PUBLIC;
+GRANT SELECT, UPDATE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
+    @extschema@.flake_default_objectid TO @extowner@;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_uuid', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_objectid', '');
 
 
 -- Mint
@@ -39,21 +216,31 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_id() IS
 'next id of the logical shard named by the setting flakeid.shard; errors: 55000 if that is not set, and those of flake_id(int)';
 
-CREATE FUNCTION @extschema@.flake_ids(shard int, count int)
+CREATE FUNCTION @extschema@.flake_id(shard int, generator regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_id_of_generator'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_id(int, regclass) IS
+'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, and those of flake_id(int)';
+
+CREATE FUNCTION @extschema@.flake_ids(shard int, count int,
+    generator regclass DEFAULT '@extschema@.flake_default')
 RETURNS SETOF bigint
 AS 'MODULE_PATHNAME', 'flake_ids'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_ids(int, int) IS
+COMMENT ON FUNCTION @extschema@.flake_ids(int, int, regclass) IS
 'the next so many ids of a logical shard, ascending and claimed in one step; none for 0; errors: 22023 if negative, 53400 if more than flakeid.max_ahead allows at once, and those of flake_id(int)';
 
-CREATE FUNCTION @extschema@.flake_sibling(id bigint)
+CREATE FUNCTION @extschema@.flake_sibling(id bigint,
+    generator regclass DEFAULT '@extschema@.flake_default')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_sibling'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_sibling(bigint) IS
-'next id of the logical shard that an existing id is of, for a row that belongs beside it; errors: those of flake_id(int)';
+COMMENT ON FUNCTION @extschema@.flake_sibling(bigint, regclass) IS
+'next id of the logical shard that an existing id of the generator is of, for a row that belongs beside it; errors: those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_last_id()
 RETURNS bigint
@@ -66,148 +253,331 @@ COMMENT ON FUNCTION @extschema@.flake_last_id() IS
 
 -- Look inside
 
-CREATE FUNCTION @extschema@.flake_timestamp(id bigint)
+CREATE FUNCTION @extschema@.flake_timestamp(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'flake_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_timestamp(bigint) IS
-'when an id was minted, to the millisecond';
+COMMENT ON FUNCTION @extschema@.flake_timestamp(bigint, @extschema@.flake_layout) IS
+'when an id was minted, to the tick of its layout; null if that has no time';
 
-CREATE FUNCTION @extschema@.flake_shard(id bigint)
+CREATE FUNCTION @extschema@.flake_shard(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS int
 AS 'MODULE_PATHNAME', 'flake_shard_of'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_shard(bigint) IS
-'the logical shard of an id (0 to 8191)';
+COMMENT ON FUNCTION @extschema@.flake_shard(bigint, @extschema@.flake_layout) IS
+'the logical shard of an id; one number, also if the layout has it in several parts';
 
-CREATE FUNCTION @extschema@.flake_sequence(id bigint)
+CREATE FUNCTION @extschema@.flake_sequence(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_sequence'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_sequence(bigint) IS
-'the sequence number of an id within its millisecond (0 to 1023)';
+COMMENT ON FUNCTION @extschema@.flake_sequence(bigint, @extschema@.flake_layout) IS
+'the sequence number of an id within its tick';
 
 CREATE FUNCTION @extschema@.flake_decode(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
     OUT ts timestamptz, OUT shard int, OUT sequence bigint)
 RETURNS record
 AS 'MODULE_PATHNAME', 'flake_decode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_decode(bigint) IS
-'the parts of an id: when it was minted, its logical shard, its sequence number';
+COMMENT ON FUNCTION @extschema@.flake_decode(bigint, @extschema@.flake_layout) IS
+'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number';
 
-CREATE FUNCTION @extschema@.flake_explain(id bigint)
+CREATE FUNCTION @extschema@.flake_fields(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'flake_fields'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_fields(bigint, @extschema@.flake_layout) IS
+'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC';
+
+CREATE FUNCTION @extschema@.flake_explain(id bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS text
 AS 'MODULE_PATHNAME', 'flake_explain'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_explain(bigint) IS
-'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time in UTC';
+COMMENT ON FUNCTION @extschema@.flake_explain(bigint, @extschema@.flake_layout) IS
+'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC';
 
-CREATE FUNCTION @extschema@.flake_make(ts timestamptz, shard int, sequence bigint)
+CREATE FUNCTION @extschema@.flake_make(ts timestamptz, shard int, sequence bigint,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_make'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_make(timestamptz, int, bigint) IS
-'an id composed of its parts, for backfills and tests: nothing keeps it from being equal to another; error: 22003 for a part that an id cannot hold';
+COMMENT ON FUNCTION @extschema@.flake_make(timestamptz, int, bigint, @extschema@.flake_layout) IS
+'an id composed of its parts, for backfills and tests: nothing keeps it from being equal to another; errors: 22003 for a part that an id cannot hold, 22023 if the layout has no time';
 
-CREATE FUNCTION @extschema@.flake_floor(ts timestamptz)
+CREATE FUNCTION @extschema@.flake_floor(ts timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_floor'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_floor(timestamptz) IS
-'the smallest id of the millisecond that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all';
+COMMENT ON FUNCTION @extschema@.flake_floor(timestamptz, @extschema@.flake_layout) IS
+'the smallest id of the tick that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all; error: 22023 if the layout has no time';
 
-CREATE FUNCTION @extschema@.flake_ceil(ts timestamptz)
+CREATE FUNCTION @extschema@.flake_ceil(ts timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_ceil'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_ceil(timestamptz) IS
-'the largest id of the millisecond that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all';
+COMMENT ON FUNCTION @extschema@.flake_ceil(timestamptz, @extschema@.flake_layout) IS
+'the largest id of the tick that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all; error: 22023 if the layout has no time';
 
-CREATE FUNCTION @extschema@.flake_lower(since timestamptz)
+CREATE FUNCTION @extschema@.flake_lower(since timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_lower'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_lower(timestamptz) IS
+COMMENT ON FUNCTION @extschema@.flake_lower(timestamptz, @extschema@.flake_layout) IS
 'the smallest id whose time is at or after an instant: the lower bound in flake_between()';
 
-CREATE FUNCTION @extschema@.flake_upper(upto timestamptz)
+CREATE FUNCTION @extschema@.flake_upper(upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_upper'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz) IS
+COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz, @extschema@.flake_layout) IS
 'the largest id whose time is before an instant: the upper bound in flake_between()';
 
 -- Not STRICT: the planner inlines no strict function whose body has an AND.
-CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz)
+CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN id >= @extschema@.flake_lower(since) AND id <= @extschema@.flake_upper(upto);
+RETURN id >= @extschema@.flake_lower(since, layout)
+    AND id <= @extschema@.flake_upper(upto, layout);
 
-COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz) IS
+COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz, @extschema@.flake_layout) IS
 'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by';
 
--- The horizon starts at the present, not at the epoch: should the clock be
--- set back later, ids will not go back into the time before this extension.
--- Claiming no ids writes it to the sequence in the form that setval() cannot
--- lower, and past what a flakeid that was dropped just now had handed out.
-SELECT pg_catalog.setval('@extschema@.flake_default', greatest(1023,
-    (@extschema@.flake_ceil(pg_catalog.clock_timestamp()) >> 23 << 10)
-    OPERATOR(pg_catalog.+) 1023), true);
-SELECT @extschema@.flake_ids(0, 0);
 
--- Anybody may mint, until USAGE is revoked from PUBLIC.  Whoever created the
--- extension may save and restore the horizon with pg_dump.
-GRANT USAGE ON SEQUENCE @extschema@.flake_default TO PUBLIC;
-GRANT SELECT, UPDATE ON SEQUENCE @extschema@.flake_default TO @extowner@;
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
+-- Wide ids
+
+CREATE FUNCTION @extschema@.flake_uuid()
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'flake_uuid'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_uuid() IS
+'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
+
+CREATE FUNCTION @extschema@.flake_uuid_decode(id uuid,
+    OUT ts timestamptz, OUT worker macaddr, OUT sequence int)
+RETURNS record
+AS 'MODULE_PATHNAME', 'flake_uuid_decode'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_uuid_decode(uuid) IS
+'the parts of a UUID that flake_uuid() minted; error: 22008 if its time is out of range, as that of most other UUIDs';
+
+CREATE FUNCTION @extschema@.flake_uuid_to_text(id uuid, base int DEFAULT 62)
+RETURNS text
+AS 'MODULE_PATHNAME', 'flake_uuid_to_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_uuid_to_text(uuid, int) IS
+'a UUID in base 16, 32 (Crockford), 58 (Bitcoin) or 62 (0-9A-Za-z), always 32, 26, 22 or 22 characters, which sort in C collation as UUIDs do; error: 22023 for another base';
+
+CREATE FUNCTION @extschema@.flake_uuid_from_text(id text, base int DEFAULT 62)
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'flake_uuid_from_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_uuid_from_text(text, int) IS
+'the UUID of a text that flake_uuid_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
+
+CREATE FUNCTION @extschema@.flake_objectid()
+RETURNS text
+AS 'MODULE_PATHNAME', 'flake_objectid'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_objectid() IS
+'next 96-bit id as MongoDB''s ObjectID, in 24 hexadecimal digits: 4 bytes of seconds since 1970, 5 drawn at random at server start, 3 of counter; errors: 25006 read-only, 42501 no USAGE on flake_default_objectid, 53400 clock too far behind';
+
+CREATE FUNCTION @extschema@.flake_objectid_timestamp(id text)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'flake_objectid_timestamp'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_objectid_timestamp(text) IS
+'when an ObjectID was minted, to the second; error: 22P02 if it is not 24 hexadecimal digits';
+
+
+-- Generators
+
+CREATE FUNCTION @extschema@.flake_create_generator(name text,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    after bigint DEFAULT NULL)
+RETURNS regclass
+AS 'MODULE_PATHNAME', 'flake_create_generator'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_create_generator(text, @extschema@.flake_layout, bigint) IS
+'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, 22003 or 22023 if no id of the layout exceeds after at all or at present';
+
+CREATE FUNCTION @extschema@.flake_layout_of(generator regclass)
+RETURNS @extschema@.flake_layout
+AS 'MODULE_PATHNAME', 'flake_layout_of'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_layout_of(regclass) IS
+'the layout of a generator; errors: 42P01 if it does not exist, 42809 if it is no generator';
+
+CREATE FUNCTION @extschema@.flake_horizon(generator regclass)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_horizon'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_horizon(regclass) IS
+'a bound of every id that a generator has handed out, as it is on disk; null if there is none yet, or without SELECT and USAGE on the generator; error: 42809 if it is no generator';
+
+CREATE FUNCTION @extschema@.flake_columns(
+    generator regclass DEFAULT '@extschema@.flake_default',
+    OUT relation regclass, OUT attribute name)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT f.adrelid::pg_catalog.regclass, a.attname
+    FROM pg_catalog.pg_attrdef f
+    JOIN pg_catalog.pg_attribute a
+      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_catalog.pg_depend d
+      ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+    WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+          AND d.refobjid = generator
+       OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+          AND generator = '@extschema@.flake_default'::pg_catalog.regclass
+          AND d.refobjid IN ('@extschema@.flake_id()'::pg_catalog.regprocedure,
+                             '@extschema@.flake_id(int)'::pg_catalog.regprocedure)
+    UNION
+    SELECT a.attrelid::pg_catalog.regclass, a.attname
+    FROM pg_catalog.pg_depend d
+    JOIN pg_catalog.pg_attribute a
+      ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+          AND d.objid = generator
+          AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+          AND d.deptype = 'a';
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
+'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
+
+CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
+    force boolean DEFAULT false)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_rewind'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) IS
+'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 22023 if nothing was handed out above, 55000 if it refuses';
+
+REVOKE ALL ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) FROM PUBLIC;
+
+CREATE VIEW @extschema@.flake_generators AS
+SELECT g.oid::pg_catalog.regclass AS generator,
+       g.layout,
+       h.horizon,
+       @extschema@.flake_timestamp(h.horizon, g.layout) AS horizon_time,
+       i.ends,
+       pg_catalog.pg_get_userbyid(c.relowner) AS owner
+FROM (SELECT b.oid, @extschema@.flake_layout_of(b.oid) AS layout
+      FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass),
+                   ('@extschema@.flake_default_uuid'::pg_catalog.regclass),
+                   ('@extschema@.flake_default_objectid'::pg_catalog.regclass)) b(oid)
+      UNION ALL
+      SELECT l.objoid, l.label::@extschema@.flake_layout
+      FROM pg_catalog.pg_seclabel l
+      WHERE l.provider = 'flakeid'
+        AND l.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass) g
+JOIN pg_catalog.pg_class c ON c.oid = g.oid,
+     LATERAL (SELECT @extschema@.flake_horizon(g.oid) AS horizon OFFSET 0) h,
+     @extschema@.flake_layout_info(g.layout) i;
+
+COMMENT ON VIEW @extschema@.flake_generators IS
+'the generators of this database: the extension''s own, and those of flake_create_generator()';
+COMMENT ON COLUMN @extschema@.flake_generators.generator IS 'the generator''s sequence';
+COMMENT ON COLUMN @extschema@.flake_generators.layout IS 'which bits of its ids mean what';
+COMMENT ON COLUMN @extschema@.flake_generators.horizon IS 'a bound of every id handed out so far; null if there is none yet, or without SELECT and USAGE on the generator';
+COMMENT ON COLUMN @extschema@.flake_generators.horizon_time IS 'the time in horizon: some seconds ahead of the clock while ids are minted; null without time';
+COMMENT ON COLUMN @extschema@.flake_generators.ends IS 'when its ids run out of time; null without time';
+COMMENT ON COLUMN @extschema@.flake_generators.owner IS 'the owner of the sequence';
+
+GRANT SELECT ON @extschema@.flake_generators TO PUBLIC;
+
+-- SECURITY LABEL FOR flakeid, in a restored dump, needs the library.
+CREATE FUNCTION @extschema@.flake_load_library()
+RETURNS event_trigger
+AS 'MODULE_PATHNAME', 'flake_load_library'
+LANGUAGE C;
+
+COMMENT ON FUNCTION @extschema@.flake_load_library() IS
+'loads flakeid''s library, which SECURITY LABEL FOR flakeid needs';
+
+CREATE EVENT TRIGGER flakeid_load_library ON ddl_command_start
+WHEN TAG IN ('SECURITY LABEL')
+EXECUTE FUNCTION @extschema@.flake_load_library();
+
+COMMENT ON EVENT TRIGGER flakeid_load_library IS
+'loads flakeid''s library for SECURITY LABEL FOR flakeid, by which dumps restore generators';
+
+-- A flakeid that was dropped just now may be ahead of what a new one would
+-- begin with.  Claiming no ids brings the new sequences up to it.
+SELECT @extschema@.flake_ids(0, 0, g.generator)
+FROM @extschema@.flake_generators g
+WHERE g.generator IN ('@extschema@.flake_default'::pg_catalog.regclass,
+                      '@extschema@.flake_default_uuid'::pg_catalog.regclass,
+                      '@extschema@.flake_default_objectid'::pg_catalog.regclass);
 
 
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(
-    OUT generator oid, OUT shard int, OUT issued bigint, OUT last_id bigint,
-    OUT waits bigint, OUT wait_us bigint, OUT clock_steps_back bigint)
+    OUT generator regclass, OUT shard int, OUT issued bigint,
+    OUT last_id bigint, OUT last_time timestamptz, OUT waits bigint, OUT wait_us bigint, OUT clock_steps_back bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_stat_slots'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_stat_slots() IS
-'the numbers behind the view flake_stat; generator 0 is flake_default, wait_us is in microseconds';
+'the numbers behind the view flake_stat; wait_us is in microseconds';
 
 CREATE VIEW @extschema@.flake_stat AS
-SELECT CASE WHEN s.generator = 0::pg_catalog.oid
-            THEN '@extschema@.flake_default'::pg_catalog.regclass
-            ELSE s.generator::pg_catalog.regclass
-       END AS generator,
+SELECT s.generator,
        s.shard,
        s.issued,
        s.last_id,
-       @extschema@.flake_timestamp(s.last_id) AS last_time,
-       greatest(@extschema@.flake_timestamp(s.last_id) - pg_catalog.clock_timestamp(),
-                interval '0') AS ahead,
+       s.last_time,
+       CASE WHEN s.last_time IS NOT NULL
+            THEN greatest(s.last_time - pg_catalog.clock_timestamp(), interval '0')
+       END AS ahead,
        s.waits,
        s.wait_us OPERATOR(pg_catalog.*) interval '1 microsecond' AS wait_time,
        s.clock_steps_back
 FROM @extschema@.flake_stat_slots() s;
 
 COMMENT ON VIEW @extschema@.flake_stat IS
-'what was minted in this database since the server started or flake_stat_reset(), by generator and shard';
+'what was minted in this database since the server started or flake_stat_reset(), by generator and shard; what flake_uuid() and flake_objectid() minted counts for all databases together';
 COMMENT ON COLUMN @extschema@.flake_stat.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_stat.shard IS 'logical shard';
 COMMENT ON COLUMN @extschema@.flake_stat.issued IS 'ids handed out';
 COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last';
-COMMENT ON COLUMN @extschema@.flake_stat.last_time IS 'the time in last_id';
-COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far last_time is ahead of the clock now; 0 if it is not';
+COMMENT ON COLUMN @extschema@.flake_stat.last_time IS 'the time in last_id; null without time';
+COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far last_time is ahead of the clock now; 0 if it is not; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.waits IS 'times that a caller had to wait for the clock';
 COMMENT ON COLUMN @extschema@.flake_stat.wait_time IS 'how long callers waited, in all';
 COMMENT ON COLUMN @extschema@.flake_stat.clock_steps_back IS 'times that the clock was seen 10 ms or more behind an earlier reading';

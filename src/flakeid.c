@@ -14,6 +14,7 @@
 
 #include <limits.h>
 
+#include "admin.h"
 #include "flakeid.h"
 #include "fmgr.h"
 #include "generator.h"
@@ -22,12 +23,14 @@
 #include "slot.h"
 #include "storage/ipc.h"
 #include "utils/guc.h"
+#include "wide.h"
 
 PG_MODULE_MAGIC;
 
 int			flake_shard = -1;
 int			flake_max_ahead_ms = 15000;
 int			flake_max_wait_ms = 10000;
+static char *flake_worker = NULL;	/* see wide.c */
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
 
@@ -61,11 +64,18 @@ _PG_init(void)
 							NULL,
 							&flake_max_wait_ms, 10000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomStringVariable("flakeid.worker",
+							   "Sets the worker of the UUIDs that flake_uuid() mints.",
+							   "Empty means the first hardware address of the machine.",
+							   &flake_worker, "",
+							   PGC_SIGHUP, 0, flake_check_worker,
+							   flake_assign_worker, NULL);
 	MarkGUCPrefixReserved("flakeid");
 
 	flake_shmem_init();
 	flake_generator_init();
 	flake_slot_init();
+	flake_admin_init();
 
 	if (process_shared_preload_libraries_in_progress)
 	{

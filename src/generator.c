@@ -3,13 +3,20 @@
  * generator.c
  *	  Generators as a session sees them.
  *
- * A generator is a sequence with a layout.  Looking it up means reading
- * catalogs, checking a privilege and opening the horizon, so a session does it
- * once and keeps the result until PostgreSQL announces a change: to the
- * sequence, by relcache invalidation (which ALTER, GRANT, DROP and CREATE
- * EXTENSION cause), or to who is a member of which role, by syscache
- * invalidation.  Such messages arrive at the latest when the next transaction
- * begins.
+ * A generator is a sequence with a layout.  The sequence keeps the horizon
+ * (see horizon.c).  The layout is a security label of the sequence, because
+ * that is dropped, dumped and upgraded with it, and cannot be set without our
+ * consent (see admin.c).  The extension's own generators have theirs built in.
+ *
+ * Looking a generator up means reading catalogs, checking a privilege and
+ * opening the horizon, so a session does it once and keeps the result until
+ * PostgreSQL announces a change: to the sequence, by relcache invalidation
+ * (which ALTER, GRANT, DROP and CREATE EXTENSION cause), or to who is a member
+ * of which role, by syscache invalidation.
+ *
+ * As nextval() does, minting takes a lock on the sequence, once in a
+ * transaction, and keeps it to the end: so DROP SEQUENCE waits for those who
+ * mint, and they learn of it when they lock the sequence the next time.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -18,18 +25,42 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "commands/seclabel.h"
 #include "common/hashfn.h"
 #include "generator.h"
+#include "preset.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
-/* How far ahead of what was handed out the horizon is moved. */
-#define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
-
-#define DEFAULT_SEQUENCE	"flake_default"
+/*
+ * The extension's own generators.  UUIDs and ObjectIDs have no shard: what
+ * stands there is not minted but added to the id (see wide.c).
+ */
+static const struct
+{
+	const char *sequence;
+	const char *layout;
+}			builtins[FLAKE_BUILTINS] =
+{
+	[FLAKE_DEFAULT] = {
+		"flake_default",
+		"ts:41 shard:13 seq:10 epoch=1314220021721 unit=1ms start=continue"
+	},
+	[FLAKE_UUID] = {
+		"flake_default_uuid",
+		"ts:47 seq:16 epoch=1970-01-01 unit=1ms start=zero"
+	},
+	[FLAKE_OBJECTID] = {
+		"flake_default_objectid",
+		"ts:32 seq:24 epoch=1970-01-01 unit=1s start=continue"
+	},
+};
 
 #define SH_PREFIX slot_cache
 #define SH_ELEMENT_TYPE GeneratorSlot
@@ -42,36 +73,198 @@
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-Generator	flake_default_generator;
+Generator	flake_builtin_generators[FLAKE_BUILTINS];
+Generator  *flake_recent_generator = NULL;
 
-/* Whether that is as the catalogs have it. */
-bool		flake_default_generator_valid = false;
+/* The other generators that this session has used, by their sequences. */
+static HTAB *named_generators = NULL;
 
 /* Raised by every invalidation, to notice one during a look-up. */
 static uint64 invalidations = 0;
 
+/* Calls visit for every generator that this session knows. */
+static void
+each_generator(void (*visit) (Generator *generator))
+{
+	HASH_SEQ_STATUS scan;
+	Generator  *generator;
+
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+		visit(&flake_builtin_generators[i]);
+	if (named_generators == NULL)
+		return;
+	hash_seq_init(&scan, named_generators);
+	while ((generator = hash_seq_search(&scan)) != NULL)
+		visit(generator);
+}
+
+static void
+forget_catalogs(Generator *generator)
+{
+	generator->valid = false;
+}
+
+static void
+forget_user(Generator *generator)
+{
+	generator->user = InvalidOid;
+}
+
+/* The one that a sequence is, as far as this session knows; or NULL. */
+static Generator *
+known_generator(Oid sequence)
+{
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+	{
+		if (flake_builtin_generators[i].sequence == sequence)
+			return &flake_builtin_generators[i];
+	}
+	if (named_generators == NULL)
+		return NULL;
+	return hash_search(named_generators, &sequence, HASH_FIND, NULL);
+}
+
 static void
 relation_changed(Datum arg, Oid relid)
 {
-	if (!OidIsValid(relid) || relid == flake_default_generator.sequence)
-	{
-		flake_default_generator_valid = false;
-		invalidations++;
-	}
+	Generator  *generator;
+
+	invalidations++;
+	if (!OidIsValid(relid))
+		each_generator(forget_catalogs);
+	else if ((generator = known_generator(relid)) != NULL)
+		forget_catalogs(generator);
 }
 
 static void
 roles_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 {
-	flake_default_generator.user = InvalidOid;
+	each_generator(forget_user);
 }
 
 void
 flake_generator_init(void)
 {
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+		flake_builtin_generators[i].key = (Oid) i;
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
+}
+
+Oid
+flake_generator_sequence(Oid key, Oid function)
+{
+	if (key >= FLAKE_BUILTINS)
+		return key;
+	return get_relname_relid(builtins[key].sequence,
+							 get_func_namespace(function));
+}
+
+Oid
+flake_generator_key(Oid sequence, Oid function)
+{
+	for (Oid key = 0; key < FLAKE_BUILTINS; key++)
+	{
+		if (flake_generator_sequence(key, function) == sequence)
+			return key;
+	}
+	return sequence;
+}
+
+/* Why a relation is not a generator. */
+static const char *
+not_a_generator_detail(Oid relid)
+{
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE)
+		return "It is not a sequence.";
+	if (get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
+		return "A temporary or unlogged sequence forgets in a crash what was handed out.";
+	return "It is an ordinary sequence.";
+}
+
+/* The text of the layout that a relation has as a generator, or NULL. */
+static const char *
+layout_text(Oid relid, Oid key)
+{
+	ObjectAddress address;
+
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE ||
+		get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
+		return NULL;
+	if (key < FLAKE_BUILTINS)
+		return builtins[key].layout;
+	ObjectAddressSet(address, RelationRelationId, relid);
+	return GetSecurityLabel(&address, FLAKE_LABEL_PROVIDER);
+}
+
+bool
+flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
+					   FlakeLayout *layout)
+{
+	const char *text = NULL;
+	const char *name = get_rel_name(sequence);
+	FlakeLayoutError error;
+
+	if (name != NULL)
+		text = layout_text(sequence, flake_generator_key(sequence, function));
+	if (text == NULL && missing_ok)
+		return false;
+
+	if (name == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("generator with OID %u does not exist", sequence),
+				 errdetail("Its sequence has been dropped.")));
+	if (text == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a generator", name),
+				 errdetail_internal("%s", not_a_generator_detail(sequence)),
+				 errhint("Generators are made by flake_create_generator().")));
+	if (!flake_layout_parse(text, layout, &error))
+		elog(ERROR, "invalid layout \"%s\" of generator \"%s\"", text, name);
+	return true;
+}
+
+/* Locks the sequence until the end of the transaction; see nextval(). */
+static void
+lock_sequence(Generator *generator)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	/* Not of a subtransaction, or its end would release the lock. */
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(generator->sequence, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	generator->lxid = flake_current_lxid();
+}
+
+/* Finds the sequence of a generator of the extension's own, and locks it. */
+static void
+find_and_lock_builtin(Generator *generator, Oid function)
+{
+	for (;;)
+	{
+		uint64		before = invalidations;
+		Oid			sequence = flake_generator_sequence(generator->key, function);
+
+		if (!OidIsValid(sequence))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("sequence \"%s\" does not exist",
+							builtins[generator->key].sequence),
+					 errdetail("It is a generator of extension \"flakeid\"."),
+					 errhint("Create the extension again.")));
+		if (sequence != generator->sequence ||
+			generator->lxid != flake_current_lxid())
+		{
+			generator->sequence = sequence;
+			lock_sequence(generator);
+		}
+		if (before == invalidations)
+			break;				/* the name still meant the same */
+	}
 }
 
 /* ERROR unless the current user may mint from the generator. */
@@ -87,40 +280,92 @@ check_usage(Generator *generator)
 	generator->user = user;
 }
 
-/* Fills flake_default_generator from the catalogs. */
+/* Fills a generator from the catalogs. */
 static void
-look_up_default(Oid function)
+look_up(Generator *generator, Oid function)
 {
-	uint64		before = invalidations;
-	Oid			schema = get_func_namespace(function);
-	Oid			sequence = get_relname_relid(DEFAULT_SEQUENCE, schema);
-	const FlakeLayout *layout = &flake_layout_instagram;
+	uint64		before;
 
-	if (!OidIsValid(sequence))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("sequence \"%s\" does not exist", DEFAULT_SEQUENCE),
-				 errdetail("It is the default generator of extension \"flakeid\"."),
-				 errhint("Create the extension again.")));
+	if (generator->key < FLAKE_BUILTINS)
+		find_and_lock_builtin(generator, function);
 
-	flake_default_generator.sequence = sequence;
-	flake_default_generator.layout = layout;
-	check_usage(&flake_default_generator);
-	flake_horizon_open(&flake_default_generator.horizon,
-					   FLAKE_DEFAULT_GENERATOR, sequence,
-					   flake_layout_pack(layout,
-										 HORIZON_WINDOW_US / layout->unit_us,
-										 0));
-	flake_default_generator_valid = before == invalidations;
+	before = invalidations;
+	(void) flake_generator_layout(generator->sequence, function, false,
+								  &generator->layout);
+	check_usage(generator);
+
+	/* The slots of a sequence that was dropped and had this OID are gone. */
+	if (generator->slots == NULL)
+		generator->slots = slot_cache_create(TopMemoryContext, 16, NULL);
+	slot_cache_reset(generator->slots);
+	generator->recent.slot = NULL;
+
+	flake_horizon_open(&generator->horizon, generator->key,
+					   generator->sequence, &generator->layout);
+	generator->valid = before == invalidations;
 }
 
 void
-flake_generator_prepare_default(Oid function)
+flake_generator_prepare(Generator *generator, Oid function)
 {
-	if (!flake_default_generator_valid)
-		look_up_default(function);
-	if (flake_default_generator.user != GetUserId())
-		check_usage(&flake_default_generator);
+	/* Taking the lock also brings the news of changes to the sequence. */
+	if (OidIsValid(generator->sequence) &&
+		generator->lxid != flake_current_lxid())
+		lock_sequence(generator);
+	if (!generator->valid)
+		look_up(generator, function);
+	if (generator->user != GetUserId())
+		check_usage(generator);
+}
+
+/* Frees what must be looked up again anyway, dropped generators among it. */
+static void
+forget_invalid_generators(void)
+{
+	HASH_SEQ_STATUS scan;
+	Generator  *generator;
+
+	hash_seq_init(&scan, named_generators);
+	while ((generator = hash_seq_search(&scan)) != NULL)
+	{
+		if (generator->valid)
+			continue;
+		if (generator->slots != NULL)
+			slot_cache_destroy(generator->slots);
+		hash_search(named_generators, &generator->sequence, HASH_REMOVE, NULL);
+	}
+}
+
+Generator *
+flake_generator_find(Oid sequence, Oid function)
+{
+	Generator  *generator = known_generator(sequence);
+	Oid			key;
+
+	if (generator != NULL && generator->valid)
+		return generator;
+	key = flake_generator_key(sequence, function);
+	if (key < FLAKE_BUILTINS)
+		return &flake_builtin_generators[key];
+
+	if (named_generators == NULL)
+	{
+		HASHCTL		control;
+
+		control.keysize = sizeof(Oid);
+		control.entrysize = sizeof(Generator);
+		control.hcxt = TopMemoryContext;
+		named_generators = hash_create("flakeid generators", 16, &control,
+									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	flake_recent_generator = NULL;
+	forget_invalid_generators();
+
+	generator = hash_search(named_generators, &sequence, HASH_ENTER, NULL);
+	memset(generator, 0, sizeof(Generator));
+	generator->sequence = sequence;
+	generator->key = sequence;
+	return generator;
 }
 
 /* Makes generator->recent the slot of a shard. */
@@ -130,28 +375,29 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 	GeneratorSlot *entry;
 	bool		found;
 
-	if (shard < 0 || shard > flake_layout_max_shard(generator->layout))
+	if (shard < 0 || shard > flake_layout_max_shard(&generator->layout))
+	{
+		char		name[FLAKE_LAYOUT_TEXT_LEN];
+
+		flake_layout_name(&generator->layout, name);
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("shard %d is out of range", shard),
 				 errdetail("Layout \"%s\" has shards 0 to %d.",
-						   generator->layout->name,
-						   flake_layout_max_shard(generator->layout)),
+						   name, flake_layout_max_shard(&generator->layout)),
 				 errhint("Map more keys to one shard, for example with key & %d.",
-						 flake_layout_max_shard(generator->layout))));
-
-	if (generator->slots == NULL)
-		generator->slots = slot_cache_create(TopMemoryContext, 16, NULL);
+						 flake_layout_max_shard(&generator->layout))));
+	}
 
 	entry = slot_cache_lookup(generator->slots, shard);
 	if (entry == NULL)
 	{
 		/* What can fail comes before the entry. */
-		Slot	   *slot = flake_shmem_slot(FLAKE_DEFAULT_GENERATOR, shard);
+		Slot	   *slot = flake_shmem_slot(generator->key, shard);
 
 		entry = slot_cache_insert(generator->slots, shard, &found);
 		entry->slot = slot;
-		entry->image = flake_layout_shard_image(generator->layout, shard);
+		entry->image = flake_layout_shard_image(&generator->layout, shard);
 	}
 	generator->recent = *entry;
 }

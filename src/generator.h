@@ -14,8 +14,12 @@
 #include "horizon.h"
 #include "layout.h"
 #include "miscadmin.h"
+#include "storage/proc.h"
 
 #pragma GCC visibility push(hidden)
+
+/* The provider of the security labels that keep the layouts of generators. */
+#define FLAKE_LABEL_PROVIDER	"flakeid"
 
 /* Where a shard's slot is, and its number's bits at their places in an id. */
 typedef struct GeneratorSlot
@@ -28,36 +32,81 @@ typedef struct GeneratorSlot
 
 typedef struct Generator
 {
-	Oid			sequence;
-	const FlakeLayout *layout;
-	HorizonRef	horizon;
+	Oid			sequence;		/* must be first: hash key */
+	Oid			key;			/* in shared memory: sequence or FLAKE_... */
+	bool		valid;			/* is the rest as the catalogs have it? */
 	Oid			user;			/* found to have USAGE, or InvalidOid */
-	struct slot_cache_hash *slots;	/* those this session has used */
+	LocalTransactionId lxid;	/* transaction that holds a lock on sequence */
+	FlakeLayout layout;
+	HorizonRef	horizon;
 	GeneratorSlot recent;		/* the last one used; slot NULL if none */
+	struct slot_cache_hash *slots;	/* those this session has used */
 } Generator;
 
-/* The extension's own generator; what these say is for generator.c to keep. */
-extern Generator flake_default_generator;
-extern bool flake_default_generator_valid;
+/* The extension's own generators; what they say is for generator.c to keep. */
+extern Generator flake_builtin_generators[FLAKE_BUILTINS];
 
-/* The slow paths of the two functions below. */
-extern void flake_generator_prepare_default(Oid function);
+/* The generator that flake_generator_get() returned last, or NULL. */
+extern Generator *flake_recent_generator;
+
+/* The slow paths of the functions below. */
+extern Generator *flake_generator_find(Oid sequence, Oid function);
+extern void flake_generator_prepare(Generator *generator, Oid function);
 extern void flake_generator_find_slot(Generator *generator, int32 shard);
 
+/* What identifies this session's transaction. */
+static inline LocalTransactionId
+flake_current_lxid(void)
+{
+#if PG_VERSION_NUM >= 170000
+	return MyProc->vxid.lxid;
+#else
+	return MyProc->lxid;
+#endif
+}
+
+static inline bool
+flake_generator_is_ready(const Generator *generator)
+{
+	return generator->valid &&
+		generator->lxid == flake_current_lxid() &&
+		generator->user == GetUserId();
+}
+
 /*
- * The extension's own generator, ready for the current user to mint from.
- * function is a function of the extension: the generator is in its schema.
+ * A generator of the extension's own, ready for the current user to mint from:
+ * key is FLAKE_DEFAULT, FLAKE_UUID or FLAKE_OBJECTID.  function is a function
+ * of the extension: the generator is in its schema.
  *
- * ERROR 42501 without USAGE on the sequence, 42P01 if there is none, and what
- * flake_horizon_open() raises.
+ * As with nextval(), the sequence stays locked until the end of the
+ * transaction.
+ *
+ * ERROR 42501 without USAGE on the sequence, 42P01 if there is none, 55000 if
+ * this transaction has given it a new file.
  */
 static inline Generator *
-flake_generator_default(Oid function)
+flake_generator_builtin(Oid key, Oid function)
 {
-	if (unlikely(!flake_default_generator_valid ||
-				 flake_default_generator.user != GetUserId()))
-		flake_generator_prepare_default(function);
-	return &flake_default_generator;
+	Generator  *generator = &flake_builtin_generators[key];
+
+	if (unlikely(!flake_generator_is_ready(generator)))
+		flake_generator_prepare(generator, function);
+	return generator;
+}
+
+/*
+ * The generator that a sequence is, in the same way.  ERROR 42809 if it is
+ * none.
+ */
+static inline Generator *
+flake_generator_get(Oid sequence, Oid function)
+{
+	if (unlikely(flake_recent_generator == NULL ||
+				 flake_recent_generator->sequence != sequence))
+		flake_recent_generator = flake_generator_find(sequence, function);
+	if (unlikely(!flake_generator_is_ready(flake_recent_generator)))
+		flake_generator_prepare(flake_recent_generator, function);
+	return flake_recent_generator;
 }
 
 /*
@@ -72,6 +121,22 @@ flake_generator_slot(Generator *generator, int32 shard)
 		flake_generator_find_slot(generator, shard);
 	return &generator->recent;
 }
+
+/*
+ * Reads the layout of a generator from the catalogs.  ERROR 42P01 if the
+ * sequence does not exist, 42809 if it is not a generator; with missing_ok it
+ * returns false instead.
+ */
+extern bool flake_generator_layout(Oid sequence, Oid function,
+								   bool missing_ok, FlakeLayout *layout);
+
+/*
+ * The number of a generator of the extension's own (FLAKE_DEFAULT and so on),
+ * any other sequence as it is: the key in shared memory; and back.  InvalidOid
+ * if the sequence of an own generator is missing.
+ */
+extern Oid	flake_generator_key(Oid sequence, Oid function);
+extern Oid	flake_generator_sequence(Oid key, Oid function);
 
 /* Sets up the invalidation of what this file keeps; at library load. */
 extern void flake_generator_init(void);

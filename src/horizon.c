@@ -32,9 +32,10 @@
  *				the tuple's columns or copy it whole.  So the horizon cannot
  *				be lowered by them.
  *
- * The greater of the two counts.  The sequence's increment is so large that
- * nextval() fails (after ALTER SEQUENCE ... RESTART only the second time,
- * which harms nothing): the horizon is not for taking numbers from.
+ * The greater of the two counts.  The sequence's increment is greater than the
+ * distance of its bounds, so that nextval() fails (after ALTER SEQUENCE ...
+ * RESTART only the second time, which harms nothing): the horizon is not for
+ * taking numbers from.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -46,13 +47,15 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xlog.h"
-#include "catalog/pg_class.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
+
+/* How far ahead of what was handed out the horizon of a layout with time is. */
+#define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
 
 /* The sequence's tuple, with our word behind it. */
 typedef struct HorizonTuple
@@ -89,36 +92,13 @@ has_uncommitted_file(Relation rel)
 		rel->rd_createSubid == InvalidSubTransactionId;
 }
 
-/*
- * Opens and locks the sequence, as nextval() does.  Returns NULL if that
- * would mean waiting and wait is false.
- */
+/* Opens the sequence for a change of its horizon. */
 static Relation
-open_sequence(Oid sequence, bool wait)
+open_sequence(const HorizonRef *ref)
 {
-	Relation	rel;
+	Relation	rel = relation_open(ref->sequence, NoLock);
 
-	if (wait)
-		LockRelationOid(sequence, RowExclusiveLock);
-	else if (!ConditionalLockRelationOid(sequence, RowExclusiveLock))
-		return NULL;
-
-	rel = try_relation_open(sequence, NoLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("generator with OID %u does not exist", sequence),
-				 errdetail("Its sequence has been dropped.")));
-
-	if (rel->rd_rel->relkind != RELKIND_SEQUENCE ||
-		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" cannot be a generator",
-						RelationGetRelationName(rel)),
-				 errdetail("A generator is a permanent sequence, because a temporary or unlogged one forgets in a crash what was handed out.")));
-
-	/* Nor would a file that goes away in a rollback keep the horizon (H2). */
+	/* A file that goes away in a rollback would not keep it (H2). */
 	if (has_uncommitted_file(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -146,8 +126,8 @@ sequence_tuple(Relation rel, Page page, Size *length)
 }
 
 /*
- * Reads the two copies of the horizon.  The content lock on the page must be
- * held.
+ * Reads the two copies of the horizon, FLAKE_PACKED_NONE for one that was not
+ * set yet.  A content lock on the page must be held.
  */
 static void
 get_page_horizon(Relation rel, Page page, int64 *last_value, int64 *guard)
@@ -157,12 +137,11 @@ get_page_horizon(Relation rel, Page page, int64 *last_value, int64 *guard)
 	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
 
 	*last_value = data->sequence.last_value;
-
-	/* A sequence that no horizon was written to yet has no guard. */
-	if (length < tuple->t_hoff + sizeof(HorizonTuple))
-		*guard = FLAKE_PACKED_NONE;
-	else
+	*guard = FLAKE_PACKED_NONE;
+	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
 		*guard = data->guard;
+	else if (!data->sequence.is_called)
+		*last_value = FLAKE_PACKED_NONE;	/* as CREATE SEQUENCE left it */
 }
 
 /* Sets both copies of the horizon on an image of the page. */
@@ -196,15 +175,50 @@ set_page_horizon(Relation rel, Page page, int64 value)
 }
 
 /*
+ * Writes both copies of the horizon to the locked page of the sequence.
+ * Returns up to where WAL must be flushed before the horizon is published.
+ */
+static XLogRecPtr
+write_page_horizon(Relation rel, Buffer buffer, int64 value)
+{
+	GenericXLogState *state = GenericXLogStart(rel);
+
+	/*
+	 * The whole page is logged, some 150 bytes with the hole left out: a delta
+	 * would be against a page that nextval() may have changed without logging
+	 * the change.
+	 */
+	set_page_horizon(rel,
+					 GenericXLogRegisterBuffer(state, buffer,
+											   GENERIC_XLOG_FULL_IMAGE),
+					 value);
+	return GenericXLogFinish(state);
+}
+
+/* Makes a horizon that is on disk known, in the file of rel. */
+static void
+publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
+{
+	Horizon    *shared = ref->shared;
+
+	pg_atomic_write_u64(&shared->floor, (uint64) floor);
+
+	/* File before value: see flake_horizon_margin(). */
+	ref->file = relation_file(rel);
+	pg_atomic_write_u64(&shared->file, ref->file);
+	pg_write_barrier();
+	pg_atomic_write_u64(&shared->value, (uint64) value);
+}
+
+/*
  * Brings disk and shared memory into agreement on a horizon of at least
- * needed.  The caller holds a lock on the sequence and the horizon's LWLock.
- * setval() respects neither, so the page stays locked from reading to writing.
+ * needed.  Who calls holds the horizon's LWLock.  setval() does not respect
+ * it, so the page stays locked from reading to writing.
  */
 static void
 synchronize(HorizonRef *ref, Relation rel, int64 needed)
 {
-	Horizon    *shared = ref->shared;
-	int64		published = (int64) pg_atomic_read_u64(&shared->value);
+	int64		published = (int64) pg_atomic_read_u64(&ref->shared->value);
 	Buffer		buffer = ReadBuffer(rel, 0);
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
 	int64		floor = flake_horizon_floor(ref);
@@ -222,20 +236,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (value != last_value || value != guard)
-	{
-		GenericXLogState *state = GenericXLogStart(rel);
-
-		/*
-		 * The whole page is logged, some 150 bytes with the hole left out: a
-		 * delta would be against a page that nextval() may have changed
-		 * without logging the change.
-		 */
-		set_page_horizon(rel,
-						 GenericXLogRegisterBuffer(state, buffer,
-												   GENERIC_XLOG_FULL_IMAGE),
-						 value);
-		lsn = GenericXLogFinish(state);
-	}
+		lsn = write_page_horizon(rel, buffer, value);
 	UnlockReleaseBuffer(buffer);
 
 	/*
@@ -253,29 +254,86 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 		floor = Max(floor, Max(last_value, guard));
 	else if (last_value != guard)
 		floor = Max(floor, last_value);
-	pg_atomic_write_u64(&shared->floor, (uint64) floor);
+	publish(ref, rel, value, floor);
+}
 
-	/* File before value: see flake_horizon_margin(). */
-	ref->file = relation_file(rel);
-	pg_atomic_write_u64(&shared->file, ref->file);
-	pg_write_barrier();
-	pg_atomic_write_u64(&shared->value, (uint64) value);
+/* How far ahead of what was handed out to move the horizon, in packed units. */
+static int64
+horizon_window(const FlakeLayout *layout)
+{
+	int64		ticks;
+
+	if (!flake_layout_has_time(layout))
+		return layout->block;
+
+	/* Of a long tick a part is enough. */
+	if (layout->unit_us > HORIZON_WINDOW_US)
+		return flake_layout_max_sequence(layout) /
+			(layout->unit_us / HORIZON_WINDOW_US) + 1;
+
+	/* Of a layout that cannot hold as much, a tenth. */
+	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,
+				flake_layout_max_tick(layout) / 10);
+	return Max(flake_layout_pack(layout, ticks, 0), 1);
 }
 
 void
-flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence, int64 window)
+flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
+{
+	/*
+	 * Ids before the epoch have negative packed values.  They fit if no more
+	 * than half of the range is used; with INCREMENT, which is as great as an
+	 * int64 can be, nextval() must leave the bounds from everywhere.
+	 */
+	*max = PG_INT64_MAX / 2;
+	*min = -*max;
+	if (!flake_layout_has_time(layout) || flake_layout_max_packed(layout) > *max)
+	{
+		*max = PG_INT64_MAX;
+		*min = 1;
+	}
+}
+
+/*
+ * Where a generator begins that has not handed out anything: at the present,
+ * not at the epoch.  Should the clock be set back later, ids do not go back
+ * into the time before the generator.
+ */
+static int64
+first_floor(const FlakeLayout *layout)
+{
+	int64		min;
+	int64		max;
+	int64		tick;
+
+	flake_horizon_bounds(layout, &min, &max);
+	if (!flake_layout_has_time(layout))
+		return min - 1;
+	tick = flake_layout_tick_at(layout, GetCurrentTimestamp());
+	if (tick < flake_layout_min_tick(layout) ||
+		tick > flake_layout_max_tick(layout))
+		return min - 1;
+	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
+}
+
+void
+flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
+				   const FlakeLayout *layout)
 {
 	Relation	rel;
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
-	ref->window = window;
+	ref->window = horizon_window(layout);
+	ref->max = flake_layout_max_packed(layout);
 
-	rel = open_sequence(sequence, true);
+	rel = open_sequence(ref);
 	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));
 	LWLockRelease(&ref->shared->lock);
-	relation_close(rel, RowExclusiveLock);
+	relation_close(rel, NoLock);
 }
 
 bool
@@ -285,17 +343,16 @@ flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
 	Relation	rel;
 	int64		needed;
 
-	/* The lock on the sequence comes before the LWLock: it may be waited for. */
-	rel = open_sequence(ref->sequence, wait);
-	if (rel == NULL)
+	/* At the end of the layout there is nothing more to reserve. */
+	if (flake_horizon_margin(ref, end) >= 0 &&
+		(int64) pg_atomic_read_u64(&shared->value) >= ref->max)
 		return false;
+
 	if (wait)
 		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	else if (!LWLockConditionalAcquire(&shared->lock, LW_EXCLUSIVE))
-	{
-		relation_close(rel, RowExclusiveLock);
 		return false;
-	}
+	rel = open_sequence(ref);
 
 	/* Somebody else may have done it while we waited. */
 	ref->file = relation_file(rel);
@@ -303,10 +360,58 @@ flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
 	{
 		if (pg_add_s64_overflow(end, ref->window, &needed))
 			needed = PG_INT64_MAX;
-		synchronize(ref, rel, needed);
+		synchronize(ref, rel, Min(needed, ref->max));
 	}
 
 	LWLockRelease(&shared->lock);
-	relation_close(rel, RowExclusiveLock);
+	relation_close(rel, NoLock);
 	return true;
+}
+
+void
+flake_horizon_raise(HorizonRef *ref, int64 above)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel = open_sequence(ref);
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	synchronize(ref, rel, above);
+	if (flake_horizon_floor(ref) < above)
+		pg_atomic_write_u64(&shared->floor, (uint64) above);
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+}
+
+void
+flake_horizon_rewind(HorizonRef *ref, int64 value)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel = open_sequence(ref);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	XLogRecPtr	lsn;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	lsn = write_page_horizon(rel, buffer, value);
+	UnlockReleaseBuffer(buffer);
+	XLogFlush(lsn);
+	publish(ref, rel, value, value);
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+}
+
+bool
+flake_horizon_read(Oid sequence, int64 *value)
+{
+	Relation	rel = relation_open(sequence, NoLock);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	int64		last_value;
+	int64		guard;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	*value = Max(last_value, guard);
+	return *value != FLAKE_PACKED_NONE;
 }

@@ -3,6 +3,9 @@
  * horizon.h
  *	  The durable bound of everything that a generator has handed out.
  *
+ * Who calls a function here holds a lock on the generator's sequence, at
+ * least RowExclusiveLock unless another is named.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -11,6 +14,7 @@
 #define FLAKEID_HORIZON_H
 
 #include "common/int.h"
+#include "layout.h"
 #include "shmem.h"
 #include "utils/relcache.h"
 
@@ -23,22 +27,45 @@ typedef struct HorizonRef
 	Oid			sequence;		/* the relation that keeps it */
 	uint64		file;			/* that relation's file, as last seen here */
 	int64		window;			/* packed: how far to reserve ahead */
+	int64		max;			/* packed: no horizon is above */
 } HorizonRef;
 
 /*
- * Points ref at the horizon of a generator and brings disk and shared memory
- * into agreement.  window is in packed units.  ERROR 42P01 if the sequence
- * is gone, 42809 if it cannot be a generator's.
+ * The packed values that a sequence can keep for a generator of this layout:
+ * its MINVALUE and MAXVALUE.
+ */
+extern void flake_horizon_bounds(const FlakeLayout *layout, int64 *min,
+								 int64 *max);
+
+/*
+ * Points ref at the horizon of a generator, which has that key in shared
+ * memory, and brings disk and shared memory into agreement.
  */
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
-							   int64 window);
+							   const FlakeLayout *layout);
 
 /*
  * Moves the horizon to a window past end, durably, and then publishes it.
  * With wait = false it gives up, and returns false, where it would have to
- * wait for another session.  After true, start over: the clock has moved on.
+ * wait for another session; also if end is covered and nothing is left to
+ * reserve.  After true, start over: the clock has moved on.
  */
 extern bool flake_horizon_extend(HorizonRef *ref, int64 end, bool wait);
+
+/* Makes sure, durably, that every new id is above a packed value. */
+extern void flake_horizon_raise(HorizonRef *ref, int64 above);
+
+/*
+ * Sets the horizon back to a packed value, durably.  Ids above it can be
+ * handed out again.  The sequence must be locked so that nobody mints.
+ */
+extern void flake_horizon_rewind(HorizonRef *ref, int64 value);
+
+/*
+ * Reads the horizon from disk; AccessShareLock will do, also on a standby.
+ * False if nothing was handed out yet.
+ */
+extern bool flake_horizon_read(Oid sequence, int64 *value);
 
 /*
  * How many packed values the horizon leaves above end; negative if end is
@@ -63,7 +90,7 @@ flake_horizon_margin(const HorizonRef *ref, int64 end)
 	return margin;
 }
 
-/* Whoever finds no more than this left above an id should extend. */
+/* Whoever finds less than this left above an id should extend. */
 static inline int64
 flake_horizon_reserve(const HorizonRef *ref)
 {

@@ -14,17 +14,21 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout.h"
+#include "layout_type.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgtime.h"
+#include "preset.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/jsonb.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(flake_timestamp);
 PG_FUNCTION_INFO_V1(flake_shard_of);
 PG_FUNCTION_INFO_V1(flake_sequence);
 PG_FUNCTION_INFO_V1(flake_decode);
+PG_FUNCTION_INFO_V1(flake_fields);
 PG_FUNCTION_INFO_V1(flake_explain);
 PG_FUNCTION_INFO_V1(flake_make);
 PG_FUNCTION_INFO_V1(flake_floor);
@@ -32,7 +36,7 @@ PG_FUNCTION_INFO_V1(flake_ceil);
 PG_FUNCTION_INFO_V1(flake_lower);
 PG_FUNCTION_INFO_V1(flake_upper);
 
-/* The instant at which an id's tick starts. */
+/* The instant at which an id's tick starts; the layout has time. */
 static TimestampTz
 id_timestamp(const FlakeLayout *layout, int64 id)
 {
@@ -45,36 +49,62 @@ id_timestamp(const FlakeLayout *layout, int64 id)
 	return ts;
 }
 
-/* flake_timestamp(id bigint) returns timestamptz */
+/* ERROR for a layout in which ids and times have nothing to do with each other. */
+static void
+check_has_time(const FlakeLayout *layout)
+{
+	char		name[FLAKE_LAYOUT_TEXT_LEN];
+
+	if (flake_layout_has_time(layout))
+		return;
+	flake_layout_name(layout, name);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("layout \"%s\" has no time", name)));
+}
+
+/*
+ * flake_timestamp(id bigint, layout flake_layout) returns timestamptz
+ *
+ * NULL if the layout has no time.
+ */
 Datum
 flake_timestamp(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_TIMESTAMPTZ(id_timestamp(&flake_layout_instagram,
-									   PG_GETARG_INT64(0)));
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+
+	if (!flake_layout_has_time(layout))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(id_timestamp(layout, PG_GETARG_INT64(0)));
 }
 
-/* flake_shard(id bigint) returns int */
+/* flake_shard(id bigint, layout flake_layout) returns int */
 Datum
 flake_shard_of(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(flake_layout_shard(&flake_layout_instagram,
+	PG_RETURN_INT32(flake_layout_shard(FLAKE_GETARG_LAYOUT(1),
 									   PG_GETARG_INT64(0)));
 }
 
-/* flake_sequence(id bigint) returns bigint */
+/* flake_sequence(id bigint, layout flake_layout) returns bigint */
 Datum
 flake_sequence(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(flake_layout_sequence(&flake_layout_instagram,
+	PG_RETURN_INT64(flake_layout_sequence(FLAKE_GETARG_LAYOUT(1),
 										  PG_GETARG_INT64(0)));
 }
 
-/* flake_decode(id bigint) returns record (ts, shard, sequence) */
+/*
+ * flake_decode(id bigint, layout flake_layout)
+ *	returns record (ts, shard, sequence)
+ *
+ * ts is NULL if the layout has no time.
+ */
 Datum
 flake_decode(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
 	int64		id = PG_GETARG_INT64(0);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	TupleDesc	desc;
 	Datum		values[3];
 	bool		nulls[3] = {false};
@@ -82,10 +112,68 @@ flake_decode(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 
-	values[0] = TimestampTzGetDatum(id_timestamp(layout, id));
+	if (flake_layout_has_time(layout))
+		values[0] = TimestampTzGetDatum(id_timestamp(layout, id));
+	else
+		nulls[0] = true;
 	values[1] = Int32GetDatum(flake_layout_shard(layout, id));
 	values[2] = Int64GetDatum(flake_layout_sequence(layout, id));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/* An id's field as a number: the time with its sign. */
+static int64
+field_number(const FlakeLayout *layout, const FlakeField *field, int64 id)
+{
+	return field == &layout->time ? flake_layout_tick(layout, id)
+		: flake_layout_field(field, id);
+}
+
+/*
+ * An instant in ISO format and UTC, with T between date and time or a blank:
+ * what is immutable must not depend on settings.
+ */
+static void
+encode_utc(TimestampTz ts, char utc[MAXDATELEN + 1], int style)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (timestamp2tm(ts, NULL, &tm, &fsec, NULL, NULL) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	EncodeDateTime(&tm, fsec, false, 0, NULL, style, utc);
+}
+
+/*
+ * flake_fields(id bigint, layout flake_layout) returns jsonb
+ *
+ * Each field under its name, and if there is time, "timestamp".
+ */
+Datum
+flake_fields(PG_FUNCTION_ARGS)
+{
+	int64		id = PG_GETARG_INT64(0);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+	const FlakeField *fields[FLAKE_MAX_FIELDS];
+	int			nfields = flake_layout_fields(layout, fields);
+	char		utc[MAXDATELEN + 1];
+	StringInfoData json;
+
+	/* The names of fields need no escapes. */
+	initStringInfo(&json);
+	for (int i = 0; i < nfields; i++)
+		appendStringInfo(&json, "%s\"%s\": " INT64_FORMAT,
+						 i == 0 ? "{" : ", ", fields[i]->name,
+						 field_number(layout, fields[i], id));
+	if (flake_layout_has_time(layout))
+	{
+		encode_utc(id_timestamp(layout, id), utc, USE_XSD_DATES);
+		appendStringInfo(&json, ", \"timestamp\": \"%sZ\"", utc);
+	}
+	appendStringInfoChar(&json, '}');
+	PG_RETURN_DATUM(DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data)));
 }
 
 /* Appends text, and blanks to make it width characters and a separator. */
@@ -103,25 +191,21 @@ strip_trailing_blanks(StringInfo line)
 }
 
 /*
- * flake_explain(id bigint) returns text
+ * flake_explain(id bigint, layout flake_layout) returns text
  *
  * Three lines with a column for each field: its name and width, its bits, and
- * its number; then the time.  The time is written in UTC, because the result
- * must not depend on a setting.
+ * its number; then the time, if there is one, in UTC.
  */
 Datum
 flake_explain(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
 	int64		id = PG_GETARG_INT64(0);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	const FlakeField *fields[FLAKE_MAX_FIELDS];
 	int			nfields;
 	StringInfoData names,
 				bits,
 				numbers;
-	struct pg_tm tm;
-	fsec_t		fsec;
-	char		utc[MAXDATELEN + 1];
 
 	initStringInfo(&names);
 	initStringInfo(&bits);
@@ -131,10 +215,9 @@ flake_explain(PG_FUNCTION_ARGS)
 	for (int i = 0; i < nfields; i++)
 	{
 		const FlakeField *field = fields[i];
-		int64		number = field == &layout->time
-		? flake_layout_tick(layout, id) : flake_layout_field(field, id);
 		char	   *name_text = psprintf("%s:%d", field->name, field->bits);
-		char	   *number_text = psprintf(INT64_FORMAT, number);
+		char	   *number_text = psprintf(INT64_FORMAT,
+										   field_number(layout, field, id));
 		char		bit_text[65];
 		int			width;
 
@@ -152,14 +235,15 @@ flake_explain(PG_FUNCTION_ARGS)
 	strip_trailing_blanks(&names);
 	strip_trailing_blanks(&bits);
 	strip_trailing_blanks(&numbers);
+	appendStringInfo(&names, "\n%s\n%s", bits.data, numbers.data);
 
-	if (timestamp2tm(id_timestamp(layout, id), NULL, &tm, &fsec, NULL, NULL) != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp out of range")));
-	EncodeDateTime(&tm, fsec, false, 0, NULL, USE_ISO_DATES, utc);
+	if (flake_layout_has_time(layout))
+	{
+		char		utc[MAXDATELEN + 1];
 
-	appendStringInfo(&names, "\n%s\n%s\n%s UTC", bits.data, numbers.data, utc);
+		encode_utc(id_timestamp(layout, id), utc, USE_ISO_DATES);
+		appendStringInfo(&names, "\n%s UTC", utc);
+	}
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(names.data, names.len));
 }
 
@@ -167,47 +251,62 @@ flake_explain(PG_FUNCTION_ARGS)
 static void
 check_part(const FlakeLayout *layout, const char *part, int64 value, int64 max)
 {
-	if (value < 0 || value > max)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("%s %lld is out of range", part, (long long) value),
-				 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
-						   layout->name, part, (long long) max),
-				 errhint("Pass a number in this range.")));
+	char		name[FLAKE_LAYOUT_TEXT_LEN];
+
+	if (value >= 0 && value <= max)
+		return;
+	flake_layout_name(layout, name);
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("%s %lld is out of range", part, (long long) value),
+			 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
+					   name, part, (long long) max),
+			 errhint("Pass a number in this range.")));
 }
 
-/* flake_make(ts timestamptz, shard int, sequence bigint) returns bigint */
+/* ERROR: an id cannot hold this time. */
+static void
+time_out_of_range(const FlakeLayout *layout)
+{
+	char		name[FLAKE_LAYOUT_TEXT_LEN];
+	TimestampTz starts = DT_NOBEGIN;
+	TimestampTz ends = DT_NOEND;
+
+	flake_layout_name(layout, name);
+	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
+								   &starts);
+	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
+								   &ends);
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("timestamp is out of range for layout \"%s\"", name),
+			 errdetail("Its %d bits of time reach from %s to before %s.",
+					   layout->time.bits,
+					   pstrdup(timestamptz_to_str(starts)),
+					   pstrdup(timestamptz_to_str(ends))),
+			 errhint("For the bounds of a range of ids use flake_floor() and flake_ceil(), which accept any timestamp.")));
+}
+
+/*
+ * flake_make(ts timestamptz, shard int, sequence bigint, layout flake_layout)
+ *	returns bigint
+ */
 Datum
 flake_make(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
 	TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
 	int32		shard = PG_GETARG_INT32(1);
 	int64		sequence = PG_GETARG_INT64(2);
-	int64		tick = TIMESTAMP_NOT_FINITE(ts) ? 0
-	: flake_layout_tick_at(layout, ts);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(3);
+	int64		tick;
 
-	if (TIMESTAMP_NOT_FINITE(ts) ||
-		tick < flake_layout_min_tick(layout) ||
+	check_has_time(layout);
+	if (TIMESTAMP_NOT_FINITE(ts))
+		time_out_of_range(layout);
+	tick = flake_layout_tick_at(layout, ts);
+	if (tick < flake_layout_min_tick(layout) ||
 		tick > flake_layout_max_tick(layout))
-	{
-		TimestampTz starts = DT_NOBEGIN;
-		TimestampTz ends = DT_NOEND;
-
-		(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
-									   &starts);
-		(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
-									   &ends);
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("timestamp is out of range for layout \"%s\"",
-						layout->name),
-				 errdetail("Its %d bits of time reach from %s to before %s.",
-						   layout->time.bits,
-						   pstrdup(timestamptz_to_str(starts)),
-						   pstrdup(timestamptz_to_str(ends))),
-				 errhint("For the bounds of a range of ids use flake_floor() and flake_ceil(), which accept any timestamp.")));
-	}
+		time_out_of_range(layout);
 	check_part(layout, "shard", shard, flake_layout_max_shard(layout));
 	check_part(layout, "sequence", sequence, flake_layout_max_sequence(layout));
 
@@ -225,7 +324,7 @@ smallest_id(const FlakeLayout *layout, int64 tick)
 {
 	tick = Max(tick, flake_layout_min_tick(layout));
 	if (tick > flake_layout_max_tick(layout))
-		return PG_INT64_MAX;
+		return flake_layout_last_id(layout, flake_layout_max_packed(layout));
 	return flake_layout_id(layout, flake_layout_pack(layout, tick, 0), 0);
 }
 
@@ -234,7 +333,7 @@ largest_id(const FlakeLayout *layout, int64 tick)
 {
 	/* All bits below the tick are set just before the next tick begins. */
 	if (tick >= flake_layout_max_tick(layout))
-		return PG_INT64_MAX;
+		return flake_layout_last_id(layout, flake_layout_max_packed(layout));
 	return smallest_id(layout, Max(tick, flake_layout_min_tick(layout)) + 1) - 1;
 }
 
@@ -256,42 +355,54 @@ last_tick_before(const FlakeLayout *layout, TimestampTz ts)
 	return tick_at(layout, TIMESTAMP_NOT_FINITE(ts) ? ts : ts - 1);
 }
 
-/* flake_floor(ts timestamptz) returns bigint */
+/* flake_floor(ts timestamptz, layout flake_layout) returns bigint */
 Datum
 flake_floor(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 
+	check_has_time(layout);
 	PG_RETURN_INT64(smallest_id(layout,
 								tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
 }
 
-/* flake_ceil(ts timestamptz) returns bigint */
+/* flake_ceil(ts timestamptz, layout flake_layout) returns bigint */
 Datum
 flake_ceil(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 
+	check_has_time(layout);
 	PG_RETURN_INT64(largest_id(layout,
 							   tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
 }
 
-/* flake_lower(since timestamptz) returns bigint: the smallest id not before it */
+/*
+ * flake_lower(since timestamptz, layout flake_layout) returns bigint: the
+ * smallest id not before it
+ */
 Datum
 flake_lower(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	TimestampTz since = PG_GETARG_TIMESTAMPTZ(0);
 
+	check_has_time(layout);
 	PG_RETURN_INT64(smallest_id(layout, last_tick_before(layout, since) + 1));
 }
 
-/* flake_upper(upto timestamptz) returns bigint: the largest id before it */
+/*
+ * flake_upper(upto timestamptz, layout flake_layout) returns bigint: the
+ * largest id before it
+ */
 Datum
 flake_upper(PG_FUNCTION_ARGS)
 {
-	const FlakeLayout *layout = &flake_layout_instagram;
-	int64		tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0));
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+	int64		tick;
+
+	check_has_time(layout);
+	tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0));
 
 	/* Before the layout's lifetime there is no id. */
 	if (tick < flake_layout_min_tick(layout))

@@ -15,6 +15,9 @@
  *			"the next id of this shard" is "one more", and the carry out of
  *			the sequence goes into the tick.  Minting works on packed values.
  *
+ * A layout may do without time.  Then its time field has no bits, the only
+ * tick is 0, and packed values are numbers that count up.
+ *
  * Nothing here needs a running server: no memory contexts, no ereport().
  *
  * Copyright (c) 2026, the flakeid developers
@@ -29,7 +32,7 @@
 
 #pragma GCC visibility push(hidden)
 
-#define FLAKE_MAX_PARTS			6
+#define FLAKE_MAX_PARTS			8
 #define FLAKE_MAX_FIELDS		(FLAKE_MAX_PARTS + 2)
 #define FLAKE_FIELD_NAME_LEN	16	/* including the terminating zero */
 
@@ -44,24 +47,71 @@ typedef struct FlakeField
 typedef enum FlakeStart
 {
 	FLAKE_START_CONTINUE,		/* the one after the last used, modulo */
-	FLAKE_START_ZERO
+	FLAKE_START_ZERO,
+	FLAKE_START_RANDOM			/* below random_below */
 } FlakeStart;
 
+/*
+ * This is also how values of the SQL type flake_layout are stored.  All bytes
+ * are determined by the value, unused ones are zero: equal layouts are equal
+ * bytes.
+ */
 typedef struct FlakeLayout
 {
-	char		name[NAMEDATALEN];	/* preset's name, for messages */
 	TimestampTz epoch;			/* start of tick 0 */
-	int64		unit_us;		/* length of a tick */
+	int64		unit_us;		/* length of a tick; 0 without time */
+	int64		random_below;	/* if start is FLAKE_START_RANDOM, else 0 */
+	int64		block;			/* without time: numbers reserved at once */
 	uint8		start;			/* FlakeStart */
 	uint8		nparts;
 	FlakeField	time;			/* always at the top */
 	FlakeField	sequence;
 	FlakeField	parts[FLAKE_MAX_PARTS]; /* of the shard number, the most
 										 * significant first */
+	uint8		zeros[2];
 } FlakeLayout;
 
-/* The layout of the extension's own generator. */
-extern const FlakeLayout flake_layout_instagram;
+StaticAssertDecl(sizeof(FlakeLayout) == 216,
+				 "the size is as in CREATE TYPE flake_layout, without padding");
+
+/* What is wrong with the text of a layout. */
+typedef struct FlakeLayoutError
+{
+	char		detail[256];
+	const char *hint;			/* or NULL */
+} FlakeLayoutError;
+
+/* Below every packed value: none was handed out, or nothing is known yet. */
+#define FLAKE_PACKED_NONE	PG_INT64_MIN
+
+/* Room for any layout's text. */
+#define FLAKE_LAYOUT_TEXT_LEN	512
+
+/*
+ * Reads the text form: fields as name:bits, from the most significant one
+ * down, then options as name=value.  False, with *error filled in, if that is
+ * not a layout.
+ */
+extern bool flake_layout_parse(const char *text, FlakeLayout *layout,
+							   FlakeLayoutError *error);
+
+/* Writes the text form, complete and in one fixed order. */
+extern void flake_layout_print(const FlakeLayout *layout,
+							   char text[FLAKE_LAYOUT_TEXT_LEN]);
+
+/*
+ * The largest packed value whose id of shard 0 is not above an id, so that
+ * every id of a later packed value is, whatever its shard.  FLAKE_PACKED_NONE
+ * if all ids of the layout are above it.
+ */
+extern int64 flake_layout_packed_up_to(const FlakeLayout *layout, int64 id);
+
+/*
+ * The largest id of a packed value, whatever its shard.  Every id of an
+ * earlier packed value is below, unless shards come before the sequence and
+ * there is no time.
+ */
+extern int64 flake_layout_last_id(const FlakeLayout *layout, int64 packed);
 
 /* The largest shard number; the smallest is 0. */
 extern int32 flake_layout_max_shard(const FlakeLayout *layout);
@@ -86,11 +136,18 @@ extern int	flake_layout_fields(const FlakeLayout *layout,
  */
 extern int64 flake_layout_shard_image(const FlakeLayout *layout, int32 shard);
 
+/* Whether ids tell the time. */
+static inline bool
+flake_layout_has_time(const FlakeLayout *layout)
+{
+	return layout->time.bits > 0;
+}
+
 /* The largest sequence number; the smallest is 0. */
 static inline int64
 flake_layout_max_sequence(const FlakeLayout *layout)
 {
-	return (INT64CONST(1) << layout->sequence.bits) - 1;
+	return (int64) ((UINT64CONST(1) << layout->sequence.bits) - 1);
 }
 
 /*
@@ -106,12 +163,12 @@ flake_layout_max_tick(const FlakeLayout *layout)
 static inline int64
 flake_layout_min_tick(const FlakeLayout *layout)
 {
-	return -flake_layout_max_tick(layout) - 1;
+	return flake_layout_has_time(layout) ? -flake_layout_max_tick(layout) - 1 : 0;
 }
 
 /*
- * The tick that contains a finite instant.  It may be outside of the range
- * above.
+ * The tick that contains a finite instant, for a layout with time.  It may be
+ * outside of the range above.
  */
 static inline int64
 flake_layout_tick_at(const FlakeLayout *layout, TimestampTz ts)
@@ -146,7 +203,13 @@ flake_layout_packed_tick(const FlakeLayout *layout, int64 packed)
 	return packed >> layout->sequence.bits;
 }
 
-/* The last packed value of the layout's lifetime. */
+/* The first and the last packed value of the layout's lifetime. */
+static inline int64
+flake_layout_min_packed(const FlakeLayout *layout)
+{
+	return flake_layout_pack(layout, flake_layout_min_tick(layout), 0);
+}
+
 static inline int64
 flake_layout_max_packed(const FlakeLayout *layout)
 {

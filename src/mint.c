@@ -19,6 +19,7 @@
 #include "tcop/utility.h"
 
 PG_FUNCTION_INFO_V1(flake_id);
+PG_FUNCTION_INFO_V1(flake_id_of_generator);
 PG_FUNCTION_INFO_V1(flake_id_of_setting);
 PG_FUNCTION_INFO_V1(flake_ids);
 PG_FUNCTION_INFO_V1(flake_sibling);
@@ -28,23 +29,23 @@ PG_FUNCTION_INFO_V1(flake_last_id);
 static int64 last_id;
 static bool has_last_id = false;
 
-/* Mints one id. */
-static int64
-mint(FunctionCallInfo fcinfo, int32 shard, const char *function_name)
+/* ERROR where nextval() would be one, too. */
+static inline void
+check_may_write(const char *function_name)
 {
-	Generator  *generator;
-	const GeneratorSlot *slot;
-	int64		packed;
-
 	if (unlikely(XactReadOnly))
 		PreventCommandIfReadOnly(function_name);
+}
 
-	generator = flake_generator_default(fcinfo->flinfo->fn_oid);
-	slot = flake_generator_slot(generator, shard);
-	packed = flake_slot_claim(slot->slot, generator->layout,
-							  &generator->horizon, 1);
+/* Mints one id. */
+static inline int64
+mint(Generator *generator, int32 shard)
+{
+	const GeneratorSlot *slot = flake_generator_slot(generator, shard);
+	int64		packed = flake_slot_claim(slot->slot, &generator->layout,
+										  &generator->horizon, 1);
 
-	last_id = flake_layout_id(generator->layout, packed, slot->image);
+	last_id = flake_layout_id(&generator->layout, packed, slot->image);
 	has_last_id = true;
 	return last_id;
 }
@@ -53,41 +54,60 @@ mint(FunctionCallInfo fcinfo, int32 shard, const char *function_name)
 Datum
 flake_id(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(mint(fcinfo, PG_GETARG_INT32(0), "flake_id()"));
+	check_may_write("flake_id()");
+	PG_RETURN_INT64(mint(flake_generator_builtin(FLAKE_DEFAULT,
+												 fcinfo->flinfo->fn_oid),
+						 PG_GETARG_INT32(0)));
+}
+
+/* flake_id(shard int, generator regclass) returns bigint */
+Datum
+flake_id_of_generator(PG_FUNCTION_ARGS)
+{
+	check_may_write("flake_id()");
+	PG_RETURN_INT64(mint(flake_generator_get(PG_GETARG_OID(1),
+											 fcinfo->flinfo->fn_oid),
+						 PG_GETARG_INT32(0)));
 }
 
 /* flake_id() returns bigint */
 Datum
 flake_id_of_setting(PG_FUNCTION_ARGS)
 {
+	check_may_write("flake_id()");
 	if (flake_shard < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no shard is set"),
 				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
 				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
-	PG_RETURN_INT64(mint(fcinfo, flake_shard, "flake_id()"));
+	PG_RETURN_INT64(mint(flake_generator_builtin(FLAKE_DEFAULT,
+												 fcinfo->flinfo->fn_oid),
+						 flake_shard));
 }
 
-/* flake_sibling(id bigint) returns bigint */
+/* flake_sibling(id bigint, generator regclass) returns bigint */
 Datum
 flake_sibling(PG_FUNCTION_ARGS)
 {
-	int32		shard = flake_layout_shard(&flake_layout_instagram,
-										   PG_GETARG_INT64(0));
+	Generator  *generator;
 
-	PG_RETURN_INT64(mint(fcinfo, shard, "flake_sibling()"));
+	check_may_write("flake_sibling()");
+	generator = flake_generator_get(PG_GETARG_OID(1), fcinfo->flinfo->fn_oid);
+	PG_RETURN_INT64(mint(generator,
+						 flake_layout_shard(&generator->layout,
+											PG_GETARG_INT64(0))));
 }
 
 /* What flake_ids() has claimed and goes on returning. */
 typedef struct IdRange
 {
-	const FlakeLayout *layout;
+	FlakeLayout layout;
 	int64		first;			/* packed */
 	int64		image;
 } IdRange;
 
-/* flake_ids(shard int, count int) returns setof bigint */
+/* flake_ids(shard int, count int, generator regclass) returns setof bigint */
 Datum
 flake_ids(PG_FUNCTION_ARGS)
 {
@@ -96,12 +116,11 @@ flake_ids(PG_FUNCTION_ARGS)
 
 	if (SRF_IS_FIRSTCALL())
 	{
-		int32		shard = PG_GETARG_INT32(0);
 		int32		count = PG_GETARG_INT32(1);
 		Generator  *generator;
 		const GeneratorSlot *slot;
 
-		PreventCommandIfReadOnly("flake_ids()");
+		check_may_write("flake_ids()");
 		if (count < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -115,15 +134,16 @@ flake_ids(PG_FUNCTION_ARGS)
 		context->user_fctx = range;
 		context->max_calls = count;
 
-		generator = flake_generator_default(fcinfo->flinfo->fn_oid);
-		slot = flake_generator_slot(generator, shard);
+		generator = flake_generator_get(PG_GETARG_OID(2),
+										fcinfo->flinfo->fn_oid);
+		slot = flake_generator_slot(generator, PG_GETARG_INT32(0));
 		range->layout = generator->layout;
 		range->image = slot->image;
 		if (count > 0)
 		{
-			range->first = flake_slot_claim(slot->slot, generator->layout,
+			range->first = flake_slot_claim(slot->slot, &generator->layout,
 											&generator->horizon, count);
-			last_id = flake_layout_id(range->layout, range->first + count - 1,
+			last_id = flake_layout_id(&range->layout, range->first + count - 1,
 									  range->image);
 			has_last_id = true;
 		}
@@ -133,7 +153,7 @@ flake_ids(PG_FUNCTION_ARGS)
 	range = context->user_fctx;
 	if (context->call_cntr < context->max_calls)
 	{
-		int64		id = flake_layout_id(range->layout,
+		int64		id = flake_layout_id(&range->layout,
 										 range->first + (int64) context->call_cntr,
 										 range->image);
 

@@ -18,6 +18,8 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
+#include "layout.h"
 #include "lib/dshash.h"
 #include "miscadmin.h"
 #include "nodes/pg_list.h"
@@ -26,6 +28,8 @@
 #include "storage/dsm_registry.h"
 #endif
 #include "storage/ipc.h"
+#include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
 #include "utils/inval.h"
@@ -40,6 +44,7 @@
 
 typedef struct ShmemHeader
 {
+	uint8		server_value[FLAKE_SERVER_VALUE_LEN];
 	LWLock		lock;			/* held while the area is being created */
 	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
 	dshash_table_handle horizons;
@@ -57,6 +62,7 @@ typedef struct ShmemHeader
 StaticAssertDecl(sizeof(Horizon) <= ENTRY_SIZE, "a horizon fits its entry");
 StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
 
+static const ShmemHeader *shmem_header = NULL;
 static dsa_area *area = NULL;
 static dshash_table *horizons = NULL;
 static dshash_table *slots = NULL;
@@ -88,6 +94,10 @@ header_init(void *ptr)
 	LWLockInitialize(&header->lock, LWLockNewTrancheId());
 #endif
 	header->area = DSM_HANDLE_INVALID;
+	if (!pg_strong_random(header->server_value, FLAKE_SERVER_VALUE_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
 }
 
 /* Finds or makes the header. */
@@ -176,6 +186,7 @@ shmem_attach(void)
 		area_attach(header);
 	LWLockRelease(&header->lock);
 	MemoryContextSwitchTo(old_context);
+	shmem_header = header;
 }
 
 void
@@ -199,19 +210,19 @@ out_of_memory_callback(void *arg)
 }
 
 static FlakeKey
-make_key(Oid generator, int32 shard)
+make_key(Oid database, Oid generator, int32 shard)
 {
 	FlakeKey	key;
 
 	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
 					 "keys are hashed as they lie in memory: no padding");
-	key.database = MyDatabaseId;
+	key.database = database;
 	key.generator = generator;
 	key.shard = shard;
 	return key;
 }
 
-/* Finds an entry; NULL if there is none.  Entries stay, so no lock is kept. */
+/* Finds an entry; NULL if there is none.  No lock on it is kept (see shmem.h). */
 static void *
 find(dshash_table *table, FlakeKey key)
 {
@@ -270,9 +281,9 @@ init_slot(void *entry)
 	pg_atomic_init_u64(&slot->clock_steps_back, 0);
 }
 
-/* Deletes every entry of a database from a table. */
+/* Deletes every entry of a database, or of one generator in it, from a table. */
 static void
-delete_database(dshash_table *table, Oid database)
+delete_entries(dshash_table *table, Oid database, const Oid *generator)
 {
 	dshash_seq_status scan;
 	FlakeKey   *key;
@@ -280,17 +291,19 @@ delete_database(dshash_table *table, Oid database)
 	dshash_seq_init(&scan, table, true);
 	while ((key = dshash_seq_next(&scan)) != NULL)
 	{
-		if (key->database == database)
+		if (key->database == database &&
+			(generator == NULL || key->generator == *generator))
 			dshash_delete_current(&scan);
 	}
 	dshash_seq_term(&scan);
 }
 
 /*
- * Whether a database may have been dropped since this session last looked.
- * One that has just begun may not have been told.
+ * Whether a database or a relation may have been dropped since this session
+ * last looked.  One that has just begun may not have been told.
  */
 static bool databases_changed = true;
+static bool relations_changed = true;
 
 static void
 database_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
@@ -298,16 +311,34 @@ database_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 	databases_changed = true;
 }
 
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	relations_changed = true;
+}
+
 void
 flake_shmem_init(void)
 {
 	CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 }
 
 /*
- * Frees what dropped databases left behind, so that there is room for more.
- * Nobody can hold a pointer into such an entry, because no session is
- * connected to a dropped database.
+ * Looks with a snapshot from now: the one that is used for catalogs may be
+ * older, and the message that would renew it may not have been sent yet by
+ * who created a database.
+ */
+static void
+renew_catalog_snapshot(void)
+{
+	AcceptInvalidationMessages();
+	InvalidateCatalogSnapshot();
+}
+
+/*
+ * Frees what dropped databases left behind.  Nobody can hold a pointer into
+ * such an entry, because no session is connected to a dropped database.
  */
 static void
 forget_dropped_databases(void)
@@ -317,62 +348,135 @@ forget_dropped_databases(void)
 	dshash_seq_status scan;
 	FlakeKey   *key;
 
-	if (!databases_changed)
-		return;
-
 	/* Catalogs are not to be read under a partition lock: two passes. */
 	dshash_seq_init(&scan, horizons, false);
 	while ((key = dshash_seq_next(&scan)) != NULL)
 		databases = list_append_unique_oid(databases, key->database);
 	dshash_seq_term(&scan);
 
-	/*
-	 * All of them existed just now.  Look with a snapshot from after that:
-	 * the one that is used for catalogs may be older, and the message that
-	 * would renew it may not have been sent yet by who created a database.
-	 */
-	AcceptInvalidationMessages();
-	InvalidateCatalogSnapshot();
+	/* All of them existed just now. */
+	renew_catalog_snapshot();
 	databases_changed = false;
-
 	foreach(lc, databases)
 	{
 		if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(lfirst_oid(lc))))
 			continue;
 		/* The horizons go last, because the scan above starts from them. */
-		delete_database(slots, lfirst_oid(lc));
-		delete_database(horizons, lfirst_oid(lc));
+		delete_entries(slots, lfirst_oid(lc), NULL);
+		delete_entries(horizons, lfirst_oid(lc), NULL);
 	}
 	list_free(databases);
+}
+
+/* Whether this transaction may be the one that is dropping a relation. */
+static bool
+dropped_by_us(const LOCKTAG *relation)
+{
+#if PG_VERSION_NUM >= 170000
+	return LockHeldByMe(relation, AccessExclusiveLock, false);
+#else
+	return LockHeldByMe(relation, AccessExclusiveLock);
+#endif
+}
+
+/*
+ * Frees what a generator of this database left behind, if its sequence is
+ * gone for good.
+ *
+ * While its creation or its end is not committed, somebody holds a lock on
+ * the sequence: if not us, we do not get ours.  While we hold ours, which
+ * conflicts with that of minting, nobody uses a pointer into the entries; and
+ * who locks the sequence after us learns that it is gone before anything else.
+ */
+static void
+forget_generator_if_dropped(Oid generator)
+{
+	LOCKTAG		tag;
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)))
+		return;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
+	if (dropped_by_us(&tag) ||
+		!ConditionalLockRelationOid(generator, ExclusiveLock))
+		return;
+	renew_catalog_snapshot();
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)))
+	{
+		delete_entries(slots, MyDatabaseId, &generator);
+		delete_entries(horizons, MyDatabaseId, &generator);
+	}
+	UnlockRelationOid(generator, ExclusiveLock);
+}
+
+static void
+forget_dropped_generators(void)
+{
+	List	   *generators = NIL;
+	ListCell   *lc;
+	dshash_seq_status scan;
+	FlakeKey   *key;
+
+	dshash_seq_init(&scan, horizons, false);
+	while ((key = dshash_seq_next(&scan)) != NULL)
+	{
+		if (key->database == MyDatabaseId && key->generator >= FLAKE_BUILTINS)
+			generators = lappend_oid(generators, key->generator);
+	}
+	dshash_seq_term(&scan);
+
+	relations_changed = false;
+	foreach(lc, generators)
+		forget_generator_if_dropped(lfirst_oid(lc));
+	list_free(generators);
+}
+
+/* Makes room for new entries, if there may be any to free. */
+static void
+make_room(void)
+{
+	if (databases_changed)
+		forget_dropped_databases();
+	/* A parallel worker does not know which locks are its leader's. */
+	if (relations_changed && !IsParallelWorker())
+		forget_dropped_generators();
 }
 
 Horizon *
 flake_shmem_horizon(Oid generator)
 {
-	FlakeKey	key = make_key(generator, 0);
+	FlakeKey	key = make_key(MyDatabaseId, generator, 0);
 	Horizon    *horizon;
 
 	shmem_attach();
 	horizon = find(horizons, key);
 	if (horizon == NULL)
 	{
-		forget_dropped_databases();
+		make_room();
 		horizon = make(horizons, key, init_horizon);
 	}
 	return horizon;
 }
 
+/* The database in the key of a generator's slots. */
+static Oid
+slot_database(Oid generator)
+{
+	return generator == FLAKE_UUID || generator == FLAKE_OBJECTID
+		? InvalidOid : MyDatabaseId;
+}
+
 Slot *
 flake_shmem_slot(Oid generator, int32 shard)
 {
-	FlakeKey	key = make_key(generator, shard);
+	FlakeKey	key = make_key(slot_database(generator), generator, shard);
 	Slot	   *slot;
 
 	shmem_attach();
 	slot = find(slots, key);
 	if (slot == NULL)
 	{
-		forget_dropped_databases();
+		make_room();
 		slot = make(slots, key, init_slot);
 	}
 	return slot;
@@ -388,8 +492,15 @@ flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 	dshash_seq_init(&scan, slots, false);
 	while ((slot = dshash_seq_next(&scan)) != NULL)
 	{
-		if (slot->key.database == MyDatabaseId)
+		if (slot->key.database == slot_database(slot->key.generator))
 			visit(slot, arg);
 	}
 	dshash_seq_term(&scan);
+}
+
+const uint8 *
+flake_shmem_server_value(void)
+{
+	shmem_attach();
+	return shmem_header->server_value;
 }

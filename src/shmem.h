@@ -9,8 +9,10 @@
  *	Horizon		one per generator: how far ids may go (see horizon.h)
  *	Slot		one per generator and shard: how far they have gone (slot.h)
  *
- * An entry never moves and stays as long as its database exists, so a
- * session may keep a pointer to it.  Entries are a multiple of a cache line
+ * An entry never moves.  It stays as long as its generator exists, and that of
+ * a generator of the extension's own as long as its database, so a session
+ * that holds a lock on the generator's sequence may use a pointer to it.
+ * Entries are a multiple of a cache line
  * apart, so that sessions minting for different shards, and everybody reading
  * the horizon, do not disturb each other.
  *
@@ -32,16 +34,19 @@ typedef int SysCacheIdentifier;
 #endif
 
 /*
- * The extension's own generator goes by this number instead of the OID of its
- * sequence: a database has only one, and what is known about it must outlive
- * DROP EXTENSION and CREATE EXTENSION.
+ * The extension's own generators go by these numbers instead of the OIDs of
+ * their sequences: a database has only one of each, and what is known about it
+ * must outlive DROP EXTENSION and CREATE EXTENSION.
  */
-#define FLAKE_DEFAULT_GENERATOR InvalidOid
+#define FLAKE_DEFAULT	((Oid) 0)	/* of 64-bit ids */
+#define FLAKE_UUID		((Oid) 1)	/* of flake_uuid() */
+#define FLAKE_OBJECTID	((Oid) 2)	/* of flake_objectid() */
+#define FLAKE_BUILTINS	3
 
 typedef struct FlakeKey
 {
-	Oid			database;
-	Oid			generator;		/* sequence, or FLAKE_DEFAULT_GENERATOR */
+	Oid			database;		/* InvalidOid for slots of all databases */
+	Oid			generator;		/* sequence, or one of the above */
 	int32		shard;			/* 0 in the key of a Horizon */
 } FlakeKey;
 
@@ -67,9 +72,6 @@ typedef struct Slot
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
 } Slot;
 
-/* Slot.last, Horizon.value and Horizon.floor when nothing is known yet. */
-#define FLAKE_PACKED_NONE	PG_INT64_MIN
-
 /* Asks for the header's memory at server start, if the library is preloaded. */
 extern void flake_shmem_request(void);
 
@@ -78,15 +80,20 @@ extern void flake_shmem_init(void);
 
 /*
  * The entry of this database's generator (and shard), made if there is none.
- * ERROR 53200 if shared memory, or what flakeid allows itself of it, is used
+ * The slots for UUIDs and ObjectIDs are the same for all databases, because
+ * such ids say of where they are from only the server.  ERROR 53200 if shared memory, or what flakeid allows itself of it, is used
  * up; 53100 if the file system that holds it is.
  */
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);
 
-/* Calls visit for every slot of this database, in no particular order. */
+/* Calls visit for every slot of this database or of all, in no particular order. */
 typedef void (*FlakeSlotVisitor) (Slot *slot, void *arg);
 extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
+
+/* Five bytes drawn at random since the server started, the same for all. */
+#define FLAKE_SERVER_VALUE_LEN	5
+extern const uint8 *flake_shmem_server_value(void);
 
 #pragma GCC visibility pop
 

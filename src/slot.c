@@ -21,6 +21,8 @@
  * packed value carries from the sequence into the tick, so nothing special
  * happens until the distance reaches flakeid.max_ahead.
  *
+ * A layout without time has no M4, and every claim begins one above the last.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -30,9 +32,11 @@
 #include <time.h>
 
 #include "access/xact.h"
+#include "common/pg_prng.h"
 #include "flakeid.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
+#include "preset.h"
 #include "slot.h"
 #include "storage/latch.h"
 #include "utils/timestamp.h"
@@ -239,22 +243,45 @@ note_clock_behind(Slot *slot)
 	uint64		seen = pg_atomic_read_u64(&slot->seen);
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (now < (TimestampTz) seen - STEP_BACK_US &&
-		pg_atomic_compare_exchange_u64(&slot->seen, &seen, (uint64) now))
-		pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
+	while (now < (TimestampTz) seen - STEP_BACK_US)
+	{
+		if (pg_atomic_compare_exchange_u64(&slot->seen, &seen, (uint64) now))
+		{
+			pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
+			break;
+		}
+	}
 }
 
-/* ERROR: the ids would not fit the layout's time field any more. */
+/* ERROR: the ids would not fit the layout. */
 static void
 lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {
-	TimestampTz end;
+	char		name[FLAKE_LAYOUT_TEXT_LEN];
+	TimestampTz start = DT_NOBEGIN;
+	TimestampTz end = DT_NOEND;
 
-	if (!flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end))
-		end = DT_NOEND;
+	flake_layout_name(layout, name);
+	if (!flake_layout_has_time(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the numbers of layout \"%s\" are used up", name),
+				 errdetail("Its sequence ends at %lld.",
+						   (long long) flake_layout_max_sequence(layout)),
+				 errhint("If fewer were used, the generator's sequence was set too high, with setval().")));
+
+	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout), &start);
+	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end);
+	if (now_tick < flake_layout_min_tick(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the lifetime of layout \"%s\" has not begun", name),
+				 errdetail("Its %d bits of time begin at %s.",
+						   layout->time.bits, timestamptz_to_str(start)),
+				 errhint("Check the server's clock. If it is right, ids must come from a layout with an earlier epoch.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("the lifetime of layout \"%s\" is over", layout->name),
+			 errmsg("the lifetime of layout \"%s\" is over", name),
 			 now_tick > flake_layout_max_tick(layout)
 			 ? errdetail("Its %d bits of time end at %s.",
 						 layout->time.bits, timestamptz_to_str(end))
@@ -263,6 +290,17 @@ lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 			 now_tick > flake_layout_max_tick(layout)
 			 ? errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")
 			 : errhint("Either the clock was wrong, or the generator's sequence was set too high, with setval().")));
+}
+
+/* The first sequence number of a tick under start=random. */
+static int64
+random_start(const FlakeLayout *layout)
+{
+	uint64		largest = layout->random_below > 0
+		? (uint64) layout->random_below - 1
+		: (uint64) flake_layout_max_sequence(layout);
+
+	return (int64) pg_prng_uint64_range(&pg_global_prng_state, 0, largest);
 }
 
 /* The packed value that a claim of n begins with, by M1 and the clock. */
@@ -280,6 +318,8 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick, int64 n)
 	 */
 	if (layout->start == FLAKE_START_CONTINUE)
 		sequence = (last + 1) & flake_layout_max_sequence(layout);
+	else if (layout->start == FLAKE_START_RANDOM)
+		sequence = random_start(layout);
 	if (sequence + n - 1 > flake_layout_max_sequence(layout))
 		sequence = 0;
 	return flake_layout_pack(layout, now_tick, sequence);
@@ -325,28 +365,25 @@ typedef enum Attempt
 } Attempt;
 
 /*
- * Tries once to claim n packed values.  Sets *first to the first of them, and
- * if the clock is in the way *first and *now for wait_for_clock().
+ * The rules of the clock: chooses where a claim of n above a packed value
+ * begins.  CLAIMED means that as far as the clock goes the claim may be made.
  */
 static pg_attribute_always_inline Attempt
-try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
-		  int64 *first, TimestampTz *now)
+choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
+				int64 *first, TimestampTz *now)
 {
 	int64		max_packed = flake_layout_max_packed(layout);
-	uint64		last = pg_atomic_read_u64(&slot->last);
-	int64		above = Max((int64) last, flake_horizon_floor(horizon));
 	int64		now_tick,
 				end,
-				ahead,
-				margin;
+				ahead;
 
 	*now = read_clock(layout, above);
 	now_tick = flake_layout_tick_at(layout, *now);
 	if (unlikely(*now < (TimestampTz) pg_atomic_read_u64(&slot->seen) - STEP_BACK_US))
 		note_clock_behind(slot);
 
-	/* M1, M2 */
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
+				 now_tick < flake_layout_min_tick(layout) ||
 				 above > max_packed - n))
 		lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick, n);
@@ -369,6 +406,38 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 		}
 		running_ahead = ahead_us > 2 * ROUGH_LAG_US;
 	}
+	return CLAIMED;
+}
+
+/*
+ * Tries once to claim n packed values.  Sets *first to the first of them, and
+ * if the clock is in the way *first and *now for wait_for_clock().
+ */
+static pg_attribute_always_inline Attempt
+try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
+		  int64 *first, TimestampTz *now)
+{
+	uint64		last = pg_atomic_read_u64(&slot->last);
+	int64		above = Max((int64) last, flake_horizon_floor(horizon));
+	int64		end,
+				margin;
+
+	/* M1, M2 */
+	*now = 0;
+	if (likely(flake_layout_has_time(layout)))
+	{
+		Attempt		attempt = choose_by_clock(slot, layout, above, n, first, now);
+
+		if (unlikely(attempt != CLAIMED))
+			return attempt;
+	}
+	else
+	{
+		if (above > flake_layout_max_packed(layout) - n)
+			lifetime_is_over(layout, 0);
+		*first = above + 1;
+	}
+	end = *first + n - 1;
 
 	/*
 	 * M3.  With little of the window left, extend it if that needs no waiting

@@ -25,7 +25,7 @@
 PG_FUNCTION_INFO_V1(flake_stat_slots);
 PG_FUNCTION_INFO_V1(flake_stat_reset);
 
-#define STAT_COLUMNS	7
+#define STAT_COLUMNS	8
 
 /* Adds a slot that was minted from to a list of copies. */
 static void
@@ -41,39 +41,74 @@ collect_slot(Slot *slot, void *arg)
 	*slots = lappend(*slots, copy);
 }
 
+/* For list_sort(): by generator, then by shard. */
+static int
+compare_slots(const ListCell *a, const ListCell *b)
+{
+	const FlakeKey *key_a = &((const Slot *) lfirst(a))->key;
+	const FlakeKey *key_b = &((const Slot *) lfirst(b))->key;
+
+	if (key_a->generator != key_b->generator)
+		return key_a->generator < key_b->generator ? -1 : 1;
+	return (key_a->shard > key_b->shard) - (key_a->shard < key_b->shard);
+}
+
 /*
  * flake_stat_slots()
- *	returns setof record (generator oid, shard int, issued bigint,
- *	last_id bigint, waits bigint, wait_us bigint, clock_steps_back bigint)
+ *	returns setof record (generator regclass, shard int, issued bigint,
+ *	last_id bigint, last_time timestamptz, waits bigint, wait_us bigint,
+ *	clock_steps_back bigint)
  *
- * One row for each slot of this database that was minted from since the server
- * started.
+ * One row for each slot that this database has minted from since the server
+ * started; of generators that still exist.
  */
 Datum
 flake_stat_slots(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
-	const FlakeLayout *layout = &flake_layout_instagram;
 	List	   *slots = NIL;
 	ListCell   *lc;
+	const Slot *previous = NULL;
+	Oid			sequence = InvalidOid;
+	FlakeLayout layout;
+	bool		exists = false;
 
 	InitMaterializedSRF(fcinfo, 0);
 	flake_slot_flush_count();	/* so that a session sees its own */
 	flake_shmem_each_slot(collect_slot, &slots);
+	list_sort(slots, compare_slots);
 
 	foreach(lc, slots)
 	{
 		Slot	   *slot = lfirst(lc);
-		int64		last = (int64) pg_atomic_read_u64(&slot->last);
 		Datum		values[STAT_COLUMNS];
 		bool		nulls[STAT_COLUMNS] = {false};
+		int64		last_id;
+		TimestampTz last_time = 0;
 		int			i = 0;
 
-		values[i++] = ObjectIdGetDatum(slot->key.generator);
+		if (previous == NULL || previous->key.generator != slot->key.generator)
+		{
+			sequence = flake_generator_sequence(slot->key.generator,
+												fcinfo->flinfo->fn_oid);
+			exists = flake_generator_layout(sequence, fcinfo->flinfo->fn_oid,
+											true, &layout);
+		}
+		previous = slot;
+		if (!exists)
+			continue;
+
+		last_id = flake_layout_id(&layout,
+								  (int64) pg_atomic_read_u64(&slot->last),
+								  flake_layout_shard_image(&layout, slot->key.shard));
+		values[i++] = ObjectIdGetDatum(sequence);
 		values[i++] = Int32GetDatum(slot->key.shard);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
-		values[i++] = Int64GetDatum(flake_layout_id(layout, last,
-													flake_layout_shard_image(layout, slot->key.shard)));
+		values[i++] = Int64GetDatum(last_id);
+		nulls[i] = !flake_layout_has_time(&layout) ||
+			!flake_layout_tick_start(&layout, flake_layout_tick(&layout, last_id),
+									 &last_time);
+		values[i++] = TimestampTzGetDatum(last_time);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->clock_steps_back));

@@ -1,0 +1,215 @@
+--
+-- Generators: sequences with layouts.
+--
+SELECT flake_create_generator('orders_id');
+SELECT flake_create_generator('"Odd name.x"', 'snowflake');
+CREATE SCHEMA shop;
+SELECT flake_create_generator('shop.orders_id', 'ts:41 region:5 shard:8 seq:10 epoch=2020-01-01');
+SELECT flake_create_generator('"shop"."Tickets"', layout => 'ticket', after => 1000);
+SELECT generator, layout, horizon, owner = current_user AS mine FROM flake_generators
+WHERE generator::text NOT LIKE 'flake%' ORDER BY generator::text COLLATE "C";
+SELECT flake_layout_of('orders_id') = 'instagram' AS instagram, flake_layout_of('shop."Tickets"');
+SELECT flake_layout_of('flake_default') = 'instagram' AS instagram;
+
+-- minting
+SELECT flake_shard(flake_id(5, 'orders_id')), flake_shard(flake_id(5, 'flake_default'));
+SELECT flake_fields(flake_id(flake_shard_number('snowflake', 11, 26), '"Odd name.x"'), 'snowflake') - 'ts' - 'timestamp';
+SELECT flake_fields(flake_id(8191, 'shop.orders_id'), flake_layout_of('shop.orders_id')) - 'ts' - 'timestamp' - 'seq';
+SELECT count(DISTINCT id), min(id) = (array_agg(id))[1] AS ascending, flake_last_id() = max(id) AS last
+FROM flake_ids(3, 1000, '"Odd name.x"') AS id;
+SELECT flake_shard(flake_sibling(flake_id(77, '"Odd name.x"'), '"Odd name.x"'), 'snowflake');
+SELECT flake_ids(1, 3, 'shop."Tickets"'), flake_ids(0, 3, 'shop."Tickets"');
+SELECT generator, shard, issued, last_time IS NULL AS "no time" FROM flake_stat
+WHERE generator::text <> 'flake_default' ORDER BY generator::text COLLATE "C", shard;
+
+-- generators do not know of each other
+SELECT flake_id(5, 'orders_id') > 0, flake_id(6, 'orders_id') > 0;
+SELECT abs(extract(epoch FROM flake_timestamp(flake_id(5, 'orders_id')) - clock_timestamp())) < 5 AS "at the present";
+
+-- the horizon is above
+SELECT horizon >= flake_id(5, 'orders_id') AS "a bound",
+       horizon_time BETWEEN now() - interval '1 minute' AND now() + interval '1 minute' AS "near the present",
+       ends = (flake_layout_info('instagram')).ends AS ends
+FROM flake_generators WHERE generator = 'orders_id'::regclass;
+
+-- what is not a generator
+CREATE SEQUENCE ordinary;
+CREATE TEMPORARY SEQUENCE temporary_sequence;
+CREATE TABLE counted (id int GENERATED ALWAYS AS IDENTITY);
+CREATE TABLE a_table (id bigint);
+\x on
+SELECT * FROM attempt($$SELECT flake_id(5, 'ordinary')$$);
+SELECT * FROM attempt($$SELECT flake_ids(5, 1, 'ordinary')$$);
+SELECT * FROM attempt($$SELECT flake_sibling(5, 'temporary_sequence')$$);
+SELECT * FROM attempt($$SELECT flake_layout_of('a_table')$$);
+SELECT * FROM attempt($$SELECT flake_id(5, 'nowhere')$$);
+SELECT * FROM attempt($$SELECT flake_id(5, 2147483647::oid::regclass)$$);
+SELECT * FROM attempt($$SELECT flake_horizon('ordinary')$$);
+SELECT * FROM attempt($$SELECT flake_rewind('ordinary', 1)$$);
+-- shards of another layout
+SELECT * FROM attempt($$SELECT flake_id(1024, '"Odd name.x"')$$);
+SELECT * FROM attempt($$SELECT flake_id(2, 'shop."Tickets"')$$);
+
+-- creation
+SELECT * FROM attempt($$SELECT flake_create_generator('orders_id')$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('nowhere.orders_id')$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('a.b.c.d')$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('')$$);
+SELECT * FROM attempt($$SELECT flake_create_generator(NULL)$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('x', NULL)$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagran')$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagram', 9223372036854775807)$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('x', 'segment', 9223372036854775807)$$);
+SELECT * FROM attempt($$SELECT flake_create_generator('x', 'shard:8 seq:40', 1::bigint << 40)$$);
+BEGIN READ ONLY;
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SELECT * FROM attempt($$SELECT flake_id(5, 'orders_id')$$);
+COMMIT;
+\x off
+SELECT code, regexp_replace(message, '[0-9]+', 'ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
+FROM attempt($$SELECT flake_create_generator('x', 'instagram', flake_floor(now() + '2 years'))$$);
+
+-- after: also where the shard comes before the sequence
+SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
+SELECT flake_create_generator('later_id', after => :after);
+SELECT flake_id(0, 'later_id') > :after AS exceeds;
+SELECT flake_create_generator('numbers', 'segment', after => 5000);
+SELECT flake_ids(0, 3, 'numbers');
+SELECT flake_create_generator('negative', 'segment', after => -5000);
+SELECT flake_ids(0, 3, 'negative');
+DROP SEQUENCE later_id, numbers, negative;
+
+-- before the epoch, ids are negative, and as good
+SELECT flake_create_generator('early_id', 'ts:41 shard:13 seq:10 epoch=2045-01-01');
+SELECT flake_id(5, 'early_id') AS first \gset
+SELECT :first < 0 AS negative, flake_id(5, 'early_id') > :first AS ascending,
+       flake_timestamp(:first, flake_layout_of('early_id')) BETWEEN now() - interval '1 s' AND now() + interval '1 s' AS "right time",
+       flake_shard(:first, flake_layout_of('early_id')) AS shard;
+\c -
+SELECT flake_id(5, 'early_id') > :first AS "in a new session";
+DROP SEQUENCE early_id;
+
+-- a layout is for life
+\x on
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'segment'$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:42 shard:13 seq:9 epoch=2020-01-01'$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS NULL$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE counted_id_seq IS 'seq:63'$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON TABLE a_table IS 'seq:63'$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721'$$);
+\x off
+
+-- nor do setval(), ALTER SEQUENCE and TRUNCATE make ids repeat
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'orders_id'), what text);
+ALTER SEQUENCE orders_id OWNED BY orders.id;
+INSERT INTO orders SELECT FROM generate_series(1, 10);
+SELECT max(id) AS before FROM orders \gset
+SELECT setval('orders_id', -4611686018427387903);
+SELECT flake_id(5, 'orders_id') > :before AS later;
+SELECT flake_id(5, 'orders_id') AS before \gset
+ALTER SEQUENCE orders_id RESTART;
+SELECT flake_id(5, 'orders_id') > :before AS later;
+SELECT flake_id(5, 'orders_id') AS before \gset
+TRUNCATE orders RESTART IDENTITY;
+SELECT flake_id(5, 'orders_id') > :before AS later;
+SELECT flake_id(5, 'orders_id') AS before \gset
+\c -
+SELECT flake_id(5, 'orders_id') > :before AS "in a new session";
+SELECT nextval('orders_id');
+SELECT flake_create_generator('dense', 'segment');
+SELECT max(id) FROM flake_ids(0, 20000, 'dense') AS id;
+SELECT setval('dense', 1), nextval('dense');
+ALTER SEQUENCE dense RESTART;
+SELECT flake_id(0, 'dense');
+\c -
+SELECT flake_id(0, 'dense');
+DROP SEQUENCE dense;
+
+-- renamed and moved, it goes on, column defaults included
+INSERT INTO orders VALUES (DEFAULT, 'before') RETURNING id AS before \gset
+ALTER SEQUENCE orders_id RENAME TO order_number;
+CREATE SCHEMA warehouse;
+ALTER TABLE orders SET SCHEMA warehouse;
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'warehouse.orders'::regclass;
+INSERT INTO warehouse.orders VALUES (DEFAULT, 'after') RETURNING id > :before AS later;
+SELECT generator FROM flake_generators WHERE generator::text LIKE '%order%' ORDER BY generator::text COLLATE "C";
+SELECT * FROM flake_columns('warehouse.order_number');
+-- owned by a column, it goes with the table
+DROP TABLE warehouse.orders;
+SELECT to_regclass('warehouse.order_number'), count(*) FILTER (WHERE generator::text LIKE '%order_number') FROM flake_generators;
+
+-- dropped with its schema, and nothing is left behind
+SELECT flake_id(5, 'shop.orders_id') > 0 AS id;
+SELECT 'shop.orders_id'::regclass::oid AS oid \gset
+DROP SCHEMA shop CASCADE;
+SELECT code, message, detail FROM attempt(format('SELECT flake_id(5, %s::regclass)', :oid)) \gset
+SELECT :'code' AS code, :'message' = 'generator with OID ' || :oid || ' does not exist' AS "says which", :'detail' AS detail;
+SELECT count(*) FROM pg_seclabel WHERE objoid = :oid;
+SELECT count(*) FROM flake_generators WHERE generator::oid = :oid;
+SELECT count(*) FROM flake_stat WHERE generator::oid = :oid;
+
+-- a dropped one's name is free for another layout
+SELECT flake_create_generator('again', 'segment');
+SELECT flake_ids(0, 2, 'again');
+DROP SEQUENCE again;
+SELECT flake_create_generator('again', 'ticket');
+SELECT flake_ids(1, 2, 'again');
+-- in one transaction, undone
+BEGIN;
+DROP SEQUENCE again;
+SELECT flake_create_generator('again', 'instagram');
+SELECT flake_id(5, 'again') > 0 AS id;
+SAVEPOINT s;
+SELECT flake_create_generator('another', 'segment');
+SELECT flake_id(0, 'another');
+ROLLBACK TO s;
+SELECT flake_create_generator('another', 'ticket');
+SELECT flake_id(1, 'another');
+ROLLBACK;
+SELECT flake_ids(1, 2, 'again');
+DROP SEQUENCE again;
+
+-- rights
+CREATE ROLE flake_regress_owner;
+CREATE ROLE flake_regress_user;
+CREATE SCHEMA closed;
+SET ROLE flake_regress_owner;
+\x on
+SELECT * FROM attempt($$SELECT flake_create_generator('closed.orders_id')$$);
+\x off
+RESET ROLE;
+GRANT CREATE, USAGE ON SCHEMA closed TO flake_regress_owner;
+GRANT USAGE ON SCHEMA closed TO flake_regress_user;
+SET ROLE flake_regress_owner;
+SELECT flake_create_generator('closed.orders_id');
+SELECT flake_shard(flake_id(5, 'closed.orders_id'));
+SELECT generator, horizon IS NOT NULL AS horizon, owner FROM flake_generators WHERE generator::text LIKE 'closed%';
+SET ROLE flake_regress_user;
+\x on
+SELECT * FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
+SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE closed.orders_id IS 'seq:63'$$);
+SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
+\x off
+SELECT generator, horizon IS NOT NULL AS horizon FROM flake_generators WHERE generator::text LIKE 'closed%';
+SET ROLE flake_regress_owner;
+GRANT USAGE ON SEQUENCE closed.orders_id TO flake_regress_user;
+\x on
+SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
+\x off
+SET ROLE flake_regress_user;
+SELECT flake_shard(flake_id(5, 'closed.orders_id'));
+RESET ROLE;
+REVOKE USAGE ON SEQUENCE closed.orders_id FROM flake_regress_user;
+SET ROLE flake_regress_user;
+SELECT code FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
+RESET ROLE;
+SELECT 'closed.orders_id'::regclass::oid AS oid \gset
+DROP OWNED BY flake_regress_owner;
+SELECT count(*) FROM pg_seclabel WHERE objoid = :oid;
+DROP ROLE flake_regress_owner;
+DROP SCHEMA closed;
+DROP ROLE flake_regress_user;
+DROP SEQUENCE "Odd name.x", ordinary;
+DROP TABLE a_table, counted;
+DROP SCHEMA warehouse;
+SELECT generator FROM flake_generators ORDER BY generator::text COLLATE "C";

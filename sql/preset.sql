@@ -1,0 +1,118 @@
+--
+-- Presets: ids as other systems' documentation and tests publish them.
+--
+SET timezone = 'UTC';
+SET datestyle = 'ISO, YMD';
+
+SELECT name, layout, shards, ids_per_second, ends FROM flake_presets;
+SELECT name, origin FROM flake_presets;
+-- where it says so: the constants of the sources
+SELECT name, starts FROM flake_presets WHERE name IN ('instagram', 'snowflake', 'baidu');
+
+-- Instagram: the worked example of "Sharding & IDs at Instagram" (Instagram
+-- Engineering, 2011): 1387263000 ms after the epoch, user 31341 of 2000 shards,
+-- sequence 5001.  The article gives the parts and how to put them together.
+SELECT (1387263000::bigint << 23) | (31341 % 2000 << 10) | 5001 % 1024 AS id \gset
+SELECT :id AS id, * FROM flake_decode(:id, 'instagram');
+SELECT (1314220021721 + 1387263000) / 1000.0 = extract(epoch FROM flake_timestamp(:id)) AS "same time";
+
+-- Twitter: the Tweet that Wikipedia's article "Snowflake ID" takes apart:
+-- 2022-06-28 16:07:40.105 UTC, machine 378, sequence 0.
+SELECT flake_fields(1541815603606036480, 'snowflake'),
+       flake_shard(1541815603606036480, 'snowflake') AS machine;
+
+-- Hazelcast: FlakeIdGeneratorProxyTest.java: time 1516028439000 and node 1234
+-- give 5300086112257234, and the next one is 2^16 more.  In the last
+-- millisecond the node's first id is 9223372036850582738.
+SELECT id, flake_fields(id, 'hazelcast'), extract(epoch FROM flake_timestamp(id, 'hazelcast')) * 1000 AS ms
+FROM (VALUES (5300086112257234), (5300086112257234 + (1 << 16)), (9223372036850582738)) AS v (id);
+
+-- snowcast: README.md: node 1234 on 2014-03-03 05:12:12, 1393823532000 ms, of the
+-- epoch 1388534400000; the README shows how the parts are put together.
+SELECT (1393823532000 - 1388534400000 << 23) | (1234 << 10) | 0 AS id \gset
+SELECT :id AS id, * FROM flake_decode(:id, 'snowcast');
+
+-- The region variant publishes no id.  Put together as CustomUUID.java does:
+SELECT (1500000000000 - 1288834974657 << 23) | (5 << 20) | (777 << 10) | 9 AS id \gset
+SELECT :id AS id, flake_fields(:id, 'region');
+
+-- Baidu: README.md takes 180363646902239241 apart: 2017-01-19 12:15:46 in Beijing,
+-- worker 4, sequence 9.  It is of the layout that the project's tests use, with a
+-- bit more for the time and another epoch.  Its stock layout ends when
+-- DefaultUidGenerator.java says, 2024-11-20 21:24:16 in Beijing.
+SELECT id, flake_fields(id, 'ts:29 worker:21 seq:13 epoch=2016-09-19T16:00:00Z unit=1s') AS "of the example",
+       flake_decode(id, 'baidu') AS "of the stock layout"
+FROM (VALUES (180363646902239241)) AS v (id);
+SELECT ends AT TIME ZONE 'Asia/Shanghai' AS "in Beijing" FROM flake_presets WHERE name = 'baidu';
+
+-- Leaf: LeafMonitorController.java takes an id apart into 1567733700834
+-- (2019-09-06 09:35:00.834 in Beijing), worker 39, sequence 3448.
+SELECT (1567733700834 - 1288834974657 << 22) | (39 << 12) | 3448 AS id \gset
+SELECT :id AS id, flake_fields(:id, 'leaf'),
+       flake_timestamp(:id, 'leaf') AT TIME ZONE 'Asia/Shanghai' AS "in Beijing";
+
+-- Simpleflake: benchmark/run.js of its JavaScript port, leodutra/simpleflakes:
+-- time 1452440606092, random bits 7460309.
+SELECT flake_fields(4242436206093260245, 'simpleflake'),
+       extract(epoch FROM flake_timestamp(4242436206093260245, 'simpleflake')) * 1000 AS ms;
+
+-- Sonyflake publishes no id.  Put together as sonyflake.go does, 10 ms a tick:
+SELECT ((1500000000000 - 1409529600000) / 10 << 24) | (255 << 16) | 65535 AS id \gset
+SELECT :id AS id, flake_fields(:id, 'sonyflake');
+
+-- Discord: its API reference takes 175928847299117063 apart: 2016-04-30
+-- 11:18:25.796 UTC, worker 1, process 0, increment 7.
+SELECT flake_fields(175928847299117063, 'discord');
+
+-- pgEdge: docs/hibernate.md shows this id, of the day it was written, and node 1.
+-- (Ids in its docs from before October 2023 have node and sequence the other way
+-- round, as 136169504773242881 of 2024-01-11 18:08:59.845 UTC, node 1, count 0.)
+SELECT flake_fields(170505378935607296, 'pgedge'),
+       flake_fields(136169504773242881, 'ts:41 seq:12 node:10 epoch=2023-01-01') AS "before";
+
+-- Flickr: 72157623227190423 of "Ticket Servers" (Flickr, 2010) is odd, so it is
+-- from the server that counts 1, 3, 5.
+SELECT flake_shard(72157623227190423, 'ticket') AS server,
+       flake_sequence(72157623227190423, 'ticket') AS ticket;
+
+-- Hazelcast's IdGenerator and Leaf's segments are just numbers.
+SELECT flake_decode(10001, 'segment');
+
+-- The lifetime of one is over.
+SELECT flake_create_generator('baidu_id', 'baidu');
+\x on
+SELECT * FROM attempt($$SELECT flake_id(1, 'baidu_id')$$);
+\x off
+DROP SEQUENCE baidu_id;
+
+-- An epoch that goes on where another system was: FlakeIdGeneratorProxyTest.java
+-- migrates from an IdGenerator whose largest id was 5421380884070400000, with a
+-- reserve of 2^38 ids, which is 65.536 s of the layout's time.
+SELECT 5421380884070400000 AS largest, 1::bigint << 38 AS reserve \gset
+SELECT flake_layout_above('hazelcast', :largest, '65.536 s') AS layout \gset
+SELECT flake_floor(now(), :'layout') >= :largest + :reserve AS "exceeds it by the reserve",
+       flake_floor(now(), :'layout') < :largest + :reserve + (1::bigint << 38) AS "and not much more";
+SELECT flake_create_generator('migrated_id', :'layout', after => :largest);
+SELECT flake_id(1234, 'migrated_id') > :largest + :reserve AS "exceeds it",
+       flake_shard(flake_id(1234, 'migrated_id'), flake_layout_of('migrated_id')) AS node,
+       flake_timestamp(flake_id(1234, 'migrated_id'), flake_layout_of('migrated_id')) - now() < '1 s' AS "right time";
+DROP SEQUENCE migrated_id;
+-- "will start failing after December 17th 2058", says that test: 2^63 ids from 2018,
+-- less those used; here in as many years from now.
+SELECT extract(year FROM age(ends, now()))
+       = extract(year FROM age('2087-09-07'::timestamptz, '2058-12-17 03:52:07'))  AS "as many years left"
+FROM flake_layout_info(:'layout');
+
+-- ids that are exceeded already need no other epoch
+SELECT flake_layout_above('snowflake', 1541815603606036480) = 'snowflake' AS unchanged,
+       flake_layout_above('snowflake', 1541815603606036480, '0') = 'snowflake' AS unchanged;
+SELECT flake_floor(now(), flake_layout_above('snowflake', flake_floor(now(), 'snowflake'), '10 years'))
+       > flake_floor(now() + '9.9 years', 'snowflake') AS "ten years ahead";
+\x on
+SELECT * FROM attempt('SELECT flake_layout_above(''hazelcast'', 9223372036854775807)');
+SELECT * FROM attempt('SELECT flake_layout_above(''hazelcast'', 1, ''-1 s'')');
+SELECT * FROM attempt('SELECT flake_layout_above(''hazelcast'', 1, ''1000000 years'')');
+SELECT * FROM attempt('SELECT flake_layout_above(''segment'', 1)');
+\x off
+RESET timezone;
+RESET datestyle;

@@ -1,0 +1,481 @@
+/*-------------------------------------------------------------------------
+ *
+ * admin.c
+ *	  SQL functions that create, show and rewind generators.
+ *
+ * What makes a sequence a generator is its layout, which is a security label
+ * of provider "flakeid".  pg_dump writes
+ *
+ *	SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 ...'
+ *
+ * and the provider, which is this library, checks it when it is restored.  The
+ * command works only in a session that has loaded the library.  In a restore
+ * nothing else may have done that, so the extension has an event trigger on
+ * this one command; its function is called, and thereby the library loaded,
+ * before the command looks for the provider.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "admin.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_sequence.h"
+#include "catalog/pg_type.h"
+#include "commands/seclabel.h"
+#include "executor/spi.h"
+#include "flakeid.h"
+#include "fmgr.h"
+#include "generator.h"
+#include "layout_type.h"
+#include "miscadmin.h"
+#include "preset.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/varlena.h"
+
+PG_FUNCTION_INFO_V1(flake_load_library);
+PG_FUNCTION_INFO_V1(flake_create_generator);
+PG_FUNCTION_INFO_V1(flake_layout_of);
+PG_FUNCTION_INFO_V1(flake_horizon);
+PG_FUNCTION_INFO_V1(flake_rewind);
+
+/* flake_load_library() returns event_trigger: what matters is being called. */
+Datum
+flake_load_library(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_NULL();
+}
+
+/* Whether a sequence's last_value can be any horizon of the layout. */
+static bool
+can_keep_horizon(Oid sequence, const FlakeLayout *layout)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+	Form_pg_sequence form;
+	int64		min;
+	int64		max;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;			/* not a sequence */
+	form = (Form_pg_sequence) GETSTRUCT(tuple);
+	flake_horizon_bounds(layout, &min, &max);
+	result = form->seqtypid == INT8OID &&
+		form->seqmin <= min && form->seqmax >= max;
+	ReleaseSysCache(tuple);
+	return result && get_rel_persistence(sequence) == RELPERSISTENCE_PERMANENT;
+}
+
+/*
+ * Checks a label that is about to be set, for ERROR if it must not be.
+ *
+ * Whoever restores a dump must be able to set one, but nobody to change or
+ * remove it: ids minted with one layout would be read with another.
+ */
+static void
+check_label(const ObjectAddress *object, const char *label)
+{
+	char	   *old_label = GetSecurityLabel(object, FLAKE_LABEL_PROVIDER);
+	FlakeLayout layout;
+	FlakeLayout old_layout;
+	FlakeLayoutError error;
+
+	if (label != NULL && !flake_layout_parse(label, &layout, &error))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid layout of a generator: \"%s\"", label),
+				 errdetail_internal("%s", error.detail)));
+	if (old_label != NULL &&
+		(label == NULL ||
+		 !flake_layout_parse(old_label, &old_layout, &error) ||
+		 memcmp(&layout, &old_layout, sizeof(FlakeLayout)) != 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot change the layout of generator \"%s\"",
+						get_rel_name(object->objectId)),
+				 errdetail("Ids that were minted with it would be read wrongly, and new ones could be equal to them."),
+				 errhint("Create another generator, with flake_create_generator().")));
+	if (label != NULL &&
+		(object->classId != RelationRelationId ||
+		 !can_keep_horizon(object->objectId, &layout)))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("a layout can only be given to a sequence that can keep its horizon"),
+				 errdetail("This label is set when a generator is created or restored."),
+				 errhint("Generators are made by flake_create_generator().")));
+}
+
+void
+flake_admin_init(void)
+{
+	register_label_provider(FLAKE_LABEL_PROVIDER, check_label);
+}
+
+/*
+ * Creates the sequence of a generator, as the current user and by way of SQL:
+ * so rights are checked and event triggers fire as for any sequence.
+ */
+static Oid
+create_sequence(RangeVar *name, const FlakeLayout *layout)
+{
+	Oid			schema = RangeVarGetCreationNamespace(name);
+	StringInfoData command;
+	int64		min;
+	int64		max;
+
+	flake_horizon_bounds(layout, &min, &max);
+	initStringInfo(&command);
+	appendStringInfo(&command,
+					 "CREATE SEQUENCE %s AS bigint INCREMENT %lld"
+					 " MINVALUE %lld MAXVALUE %lld NO CYCLE",
+					 quote_qualified_identifier(get_namespace_name(schema),
+												name->relname),
+					 (long long) PG_INT64_MAX, (long long) min, (long long) max);
+
+	if (SPI_connect() != SPI_OK_CONNECT ||
+		SPI_execute(command.data, false, 0) != SPI_OK_UTILITY ||
+		SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not execute \"%s\"", command.data);
+	return get_relname_relid(name->relname, schema);
+}
+
+/*
+ * The packed value that ids must be above to exceed an id.  ERROR if none can,
+ * or only after more waiting than a caller may have to do.
+ */
+static int64
+packed_to_exceed(const FlakeLayout *layout, int64 id)
+{
+	int64		packed = flake_layout_packed_up_to(layout, id);
+	char		name[FLAKE_LAYOUT_TEXT_LEN];
+	TimestampTz reached;
+	TimestampTz reachable;
+
+	flake_layout_name(layout, name);
+	if (packed == flake_layout_max_packed(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("not every shard of layout \"%s\" has ids above %lld",
+						name, (long long) id),
+				 errhint("Use a layout with more bits in front of the shard number.")));
+	if (!flake_layout_has_time(layout) || packed == FLAKE_PACKED_NONE)
+		return packed;
+
+	reachable = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
+											(int64) flake_max_ahead_ms + flake_max_wait_ms);
+	if (!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, packed),
+								 &reached) ||
+		reached > reachable)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("ids of layout \"%s\" do not exceed %lld at present",
+						name, (long long) id),
+				 errdetail("In this layout it is an id of %s.",
+						   timestamptz_to_str(reached)),
+				 errhint("Pass flake_layout_above(layout, id) for the layout.")));
+	return packed;
+}
+
+/*
+ * flake_create_generator(name text, layout flake_layout, after bigint)
+ *	returns regclass
+ *
+ * Not strict: after may be NULL.
+ */
+Datum
+flake_create_generator(PG_FUNCTION_ARGS)
+{
+	RangeVar   *name;
+	FlakeLayout layout;
+	char		label[FLAKE_LAYOUT_TEXT_LEN];
+	int64		above = FLAKE_PACKED_NONE;
+	ObjectAddress address;
+	Oid			sequence;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("name and layout of a generator must not be null")));
+	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
+	layout = *FLAKE_GETARG_LAYOUT(1);
+	if (!PG_ARGISNULL(2))
+		above = packed_to_exceed(&layout, PG_GETARG_INT64(2));
+
+	sequence = create_sequence(name, &layout);
+	flake_layout_print(&layout, label);
+	ObjectAddressSet(address, RelationRelationId, sequence);
+	SetSecurityLabel(&address, FLAKE_LABEL_PROVIDER, label);
+	CommandCounterIncrement();
+
+	if (above != FLAKE_PACKED_NONE)
+	{
+		Generator  *generator = flake_generator_get(sequence,
+													fcinfo->flinfo->fn_oid);
+
+		if (above > flake_horizon_floor(&generator->horizon))
+			flake_horizon_raise(&generator->horizon, above);
+	}
+	PG_RETURN_OID(sequence);
+}
+
+/* flake_layout_of(generator regclass) returns flake_layout */
+Datum
+flake_layout_of(PG_FUNCTION_ARGS)
+{
+	FlakeLayout *layout = palloc(sizeof(FlakeLayout));
+
+	(void) flake_generator_layout(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid,
+								  false, layout);
+	FLAKE_RETURN_LAYOUT(layout);
+}
+
+/*
+ * flake_horizon(generator regclass) returns bigint
+ *
+ * The largest id that may have been handed out; NULL if there is none yet, to
+ * who may not read the sequence, and if there is no such generator any more.
+ */
+Datum
+flake_horizon(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	FlakeLayout layout;
+	int64		packed;
+	bool		found;
+
+	LockRelationOid(sequence, AccessShareLock);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)) ||
+		pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
+	{
+		UnlockRelationOid(sequence, AccessShareLock);
+		PG_RETURN_NULL();
+	}
+	(void) flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, false, &layout);
+	found = flake_horizon_read(sequence, &packed);
+	UnlockRelationOid(sequence, AccessShareLock);
+	if (!found)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(flake_layout_last_id(&layout, packed));
+}
+
+/* What was found in the columns that a generator's ids go into. */
+typedef struct LiveIds
+{
+	int			columns;		/* how many were searched */
+	char	   *column;			/* one with an id above, or NULL */
+	int64		id;				/* the largest one in it */
+} LiveIds;
+
+/* Searches one column for ids above a bound. */
+static void
+search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
+{
+	AttrNumber	attnum = get_attnum(relation, attribute);
+	Oid			type = getBaseType(get_atttype(relation, attnum));
+	char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
+												   get_rel_name(relation));
+	char	   *column = psprintf("%s.%s", table, quote_identifier(attribute));
+	StringInfoData query;
+	Oid			argument_types[] = {INT8OID};
+	Datum		arguments[] = {Int64GetDatum(below)};
+	Datum		max;
+	bool		isnull;
+
+	/* No cast that somebody has made is to be run by a superuser. */
+	if (type != INT8OID && type != NUMERICOID && type != TEXTOID && type != VARCHAROID)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot search column %s for ids, because its type is %s",
+						column, format_type_be(type)),
+				 errhint("If no id above %lld is in use, pass force => true.",
+						 (long long) below)));
+
+	initStringInfo(&query);
+	appendStringInfo(&query,
+					 "SELECT pg_catalog.max(id) FROM (SELECT %s::pg_catalog.int8 AS id FROM %s) s"
+					 " WHERE id OPERATOR(pg_catalog.>) $1",
+					 quote_identifier(attribute), table);
+	if (SPI_execute_with_args(query.data, 1, argument_types, arguments, NULL,
+							  false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not execute \"%s\"", query.data);
+
+	live->columns++;
+	max = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	if (!isnull && (live->column == NULL || DatumGetInt64(max) > live->id))
+	{
+		live->column = column;
+		live->id = DatumGetInt64(max);
+	}
+}
+
+/* Searches the columns that flake_columns() lists for ids above a bound. */
+static LiveIds
+find_live_ids(Oid sequence, int64 below, Oid function)
+{
+	LiveIds		live = {0};
+	Oid			argument_types[] = {REGCLASSOID};
+	Datum		arguments[] = {ObjectIdGetDatum(sequence)};
+	char	   *query;
+	SPITupleTable *columns;
+	uint64		count;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	query = psprintf("SELECT relation, attribute FROM %s($1)",
+					 quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
+												"flake_columns"));
+	if (SPI_execute_with_args(query, 1, argument_types, arguments, NULL,
+							  false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not execute \"%s\"", query);
+	columns = SPI_tuptable;
+	count = SPI_processed;
+
+	for (uint64 i = 0; i < count; i++)
+	{
+		bool		isnull;
+		Datum		relation = SPI_getbinval(columns->vals[i], columns->tupdesc, 1, &isnull);
+
+		search_column(DatumGetObjectId(relation),
+					  SPI_getvalue(columns->vals[i], columns->tupdesc, 2),
+					  below, &live);
+	}
+
+	/* What is allocated in SPI goes away with it. */
+	if (live.column != NULL)
+	{
+		char	   *column = SPI_palloc(strlen(live.column) + 1);
+
+		strcpy(column, live.column);
+		live.column = column;
+	}
+	SPI_finish();
+	return live;
+}
+
+/* ERROR if an id above a bound is in use, as far as can be known. */
+static void
+check_live_ids(const Generator *generator, int64 below, Oid function)
+{
+	LiveIds		live = find_live_ids(generator->sequence, below, function);
+
+	if (live.columns == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot tell which ids of generator \"%s\" are in use",
+						get_rel_name(generator->sequence)),
+				 errdetail("No column takes its default from it."),
+				 errhint("If no id above %lld is in use, pass force => true.",
+						 (long long) below)));
+	if (live.column != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot rewind generator \"%s\" below ids that are in use",
+						get_rel_name(generator->sequence)),
+				 errdetail("Column %s has %lld, which could be minted again.",
+						   live.column, (long long) live.id),
+				 errhint("Give the rows with ids above %lld other ids first. If these ids are not of this generator, pass force => true.",
+						 (long long) below)));
+}
+
+/* Which slots to set back, and to what. */
+typedef struct SlotRewind
+{
+	Oid			generator;
+	int64		value;			/* packed */
+	bool		is_shared;		/* found one of all databases that is above */
+} SlotRewind;
+
+/* Sets a slot back.  Nobody mints from it meanwhile. */
+static void
+rewind_slot(Slot *slot, void *arg)
+{
+	SlotRewind *rewind = arg;
+
+	if (slot->key.generator != rewind->generator ||
+		(int64) pg_atomic_read_u64(&slot->last) <= rewind->value)
+		return;
+	if (slot->key.database == InvalidOid)
+		rewind->is_shared = true;
+	else
+		pg_atomic_write_u64(&slot->last, (uint64) rewind->value);
+}
+
+/*
+ * flake_rewind(generator regclass, below bigint, force boolean) returns void
+ *
+ * Like setval(), this is not undone by ROLLBACK.
+ */
+Datum
+flake_rewind(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	int64		below = PG_GETARG_INT64(1);
+	bool		force = PG_GETARG_BOOL(2);
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Generator  *generator;
+	SlotRewind	rewind = {0};
+	int64		horizon;
+	int64		min;
+	int64		max;
+
+	if (!superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be superuser to rewind a generator")));
+	PreventCommandIfReadOnly("flake_rewind()");
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot rewind a generator in a transaction that does not see what others have committed meanwhile"),
+				 errhint("Use isolation level READ COMMITTED.")));
+
+	/*
+	 * Wait for every transaction that has minted from it, so that the rows
+	 * with their ids can be seen, and keep others from minting.
+	 */
+	LockRelationOid(sequence, AccessExclusiveLock);
+
+	if (!force)
+	{
+		generator = flake_generator_get(sequence, function);
+		check_live_ids(generator, below, function);
+	}
+
+	generator = flake_generator_get(sequence, function);
+	rewind.generator = generator->key;
+	rewind.value = flake_layout_packed_up_to(&generator->layout, below);
+	flake_horizon_bounds(&generator->layout, &min, &max);
+	if (rewind.value < min)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("generator \"%s\" has no ids below %lld",
+						get_rel_name(sequence), (long long) below)));
+	if (!flake_horizon_read(sequence, &horizon) || rewind.value >= horizon)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the horizon of generator \"%s\" is not above %lld",
+						get_rel_name(sequence), (long long) below),
+				 errhint("The view \"flake_generators\" shows horizons.")));
+
+	flake_shmem_each_slot(rewind_slot, &rewind);
+	if (rewind.is_shared)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot rewind a generator that other databases share"),
+				 errdetail("Ids above the one given have been handed out since the server started."),
+				 errhint("Restart the server, and rewind the generator in every database before it is used.")));
+	flake_horizon_rewind(&generator->horizon, rewind.value);
+	PG_RETURN_VOID();
+}
