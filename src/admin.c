@@ -324,6 +324,7 @@ search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
 static LiveIds
 find_live_ids(Oid sequence, int64 below, Oid function)
 {
+	MemoryContext caller = CurrentMemoryContext;
 	LiveIds		live = {0};
 	Oid			argument_types[] = {REGCLASSOID};
 	Datum		arguments[] = {ObjectIdGetDatum(sequence)};
@@ -354,12 +355,7 @@ find_live_ids(Oid sequence, int64 below, Oid function)
 
 	/* What is allocated in SPI goes away with it. */
 	if (live.column != NULL)
-	{
-		char	   *column = SPI_palloc(strlen(live.column) + 1);
-
-		strcpy(column, live.column);
-		live.column = column;
-	}
+		live.column = MemoryContextStrdup(caller, live.column);
 	SPI_finish();
 	return live;
 }

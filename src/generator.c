@@ -47,6 +47,7 @@ static const struct
 	const char *sequence;
 	const char *layout;
 }			builtins[FLAKE_BUILTINS] =
+
 {
 	[FLAKE_DEFAULT] = {
 		"flake_default",
@@ -208,6 +209,7 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 
 	if (name != NULL)
 		text = layout_text(sequence, flake_generator_key(sequence, function));
+
 	if (text == NULL && missing_ok)
 		return false;
 

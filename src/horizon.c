@@ -184,9 +184,9 @@ write_page_horizon(Relation rel, Buffer buffer, int64 value)
 	GenericXLogState *state = GenericXLogStart(rel);
 
 	/*
-	 * The whole page is logged, some 150 bytes with the hole left out: a delta
-	 * would be against a page that nextval() may have changed without logging
-	 * the change.
+	 * The whole page is logged, some 150 bytes with the hole left out: a
+	 * delta would be against a page that nextval() may have changed without
+	 * logging the change.
 	 */
 	set_page_horizon(rel,
 					 GenericXLogRegisterBuffer(state, buffer,

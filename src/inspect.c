@@ -158,7 +158,6 @@ flake_fields(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	const FlakeField *fields[FLAKE_MAX_FIELDS];
 	int			nfields = flake_layout_fields(layout, fields);
-	char		utc[MAXDATELEN + 1];
 	StringInfoData json;
 
 	/* The names of fields need no escapes. */
@@ -169,6 +168,8 @@ flake_fields(PG_FUNCTION_ARGS)
 						 field_number(layout, fields[i], id));
 	if (flake_layout_has_time(layout))
 	{
+		char		utc[MAXDATELEN + 1];
+
 		encode_utc(id_timestamp(layout, id), utc, USE_XSD_DATES);
 		appendStringInfo(&json, ", \"timestamp\": \"%sZ\"", utc);
 	}

@@ -26,7 +26,7 @@
 
 /* The instants that the text form can name, as days from 1970-01-01. */
 #define MIN_EPOCH_DAY	(-719162)	/* 0001-01-01 */
-#define MAX_EPOCH_DAY	2932896		/* 9999-12-31 */
+#define MAX_EPOCH_DAY	2932896 /* 9999-12-31 */
 
 /* What a shard number, an int, can hold. */
 #define MAX_SHARD_BITS	31
@@ -178,7 +178,8 @@ typedef struct Parser
 } Parser;
 
 /* Notes what is wrong, and returns false for the caller to return. */
-static bool pg_attribute_printf(3, 4)
+static bool
+pg_attribute_printf(3, 4)
 wrong(FlakeLayoutError *error, const char *hint, const char *format,...)
 {
 	va_list		args;
@@ -196,6 +197,7 @@ parse_number(const char *text, const char **end, int64 *number)
 {
 	*number = 0;
 	*end = text;
+
 	for (; **end >= '0' && **end <= '9'; (*end)++)
 	{
 		if (pg_mul_s64_overflow(*number, 10, number) ||
@@ -210,11 +212,11 @@ static bool
 parse_digits(const char **text, int count, int *number)
 {
 	*number = 0;
-	for (; count > 0; count--, (*text)++)
+	for (; count > 0; count--, (*text) ++)
 	{
-		if (**text < '0' || **text > '9')
+		if (**text <'0' || **text >'9')
 			return false;
-		*number = *number * 10 + (**text - '0');
+		*number = *number * 10 + (**text -'0');
 	}
 	return true;
 }
@@ -223,9 +225,9 @@ parse_digits(const char **text, int count, int *number)
 static bool
 accept(const char **text, char c)
 {
-	if (**text != c)
+	if (**text !=c)
 		return false;
-	(*text)++;
+	(*text) ++;
 	return true;
 }
 
@@ -360,6 +362,7 @@ static const struct
 	const char *name;
 	int64		us;
 }			units[] =
+
 {
 	{"d", USECS_PER_DAY},
 	{"h", USECS_PER_HOUR},
@@ -402,11 +405,10 @@ parse_start(Parser *parser, const char *value)
 		layout->start = FLAKE_START_CONTINUE;
 	else if (strcmp(value, "zero") == 0)
 		layout->start = FLAKE_START_ZERO;
-	else if (strcmp(value, "random") == 0)
-		layout->start = FLAKE_START_RANDOM;
-	else if (strncmp(value, "random:", 7) == 0 &&
-			 parse_number(value + 7, &end, &layout->random_below) &&
-			 *end == '\0' && layout->random_below > 0)
+	else if (strcmp(value, "random") == 0 ||
+			 (strncmp(value, "random:", 7) == 0 &&
+			  parse_number(value + 7, &end, &layout->random_below) &&
+			  *end == '\0' && layout->random_below > 0))
 		layout->start = FLAKE_START_RANDOM;
 	else
 		return wrong(parser->error,
@@ -519,7 +521,7 @@ parse_field(Parser *parser, char *token, char *colon)
 					 "Field \"%s\" is given twice.", token);
 
 	/* The shift is known at the end.  Till then, keep the field's number. */
-	strcpy(field->name, token);
+	strlcpy(field->name, token, sizeof(field->name));
 	field->bits = (uint8) bits;
 	field->shift = (uint8) parser->nfields++;
 	return true;
@@ -624,7 +626,7 @@ flake_layout_parse(const char *text, FlakeLayout *layout,
 	Parser		parser = {.layout = layout,.error = error};
 
 	memset(layout, 0, sizeof(FlakeLayout));
-	for (text += strspn(text, BLANKS); *text != '\0'; text += strspn(text, BLANKS))
+	for (text +=strspn(text, BLANKS); *text !='\0'; text +=strspn(text, BLANKS))
 	{
 		char		token[MAX_TOKEN_LEN + 1];
 		size_t		length = strcspn(text, BLANKS);
@@ -633,7 +635,7 @@ flake_layout_parse(const char *text, FlakeLayout *layout,
 
 		memcpy(token, text, kept);
 		token[kept] = '\0';
-		text += length;
+		text	  +=length;
 
 		separator = strpbrk(token, "=:");
 		if (length > MAX_TOKEN_LEN || separator == NULL)
@@ -648,14 +650,15 @@ flake_layout_parse(const char *text, FlakeLayout *layout,
 }
 
 /* Appends to the text of a layout, which has room. */
-static void pg_attribute_printf(2, 3)
+static void
+pg_attribute_printf(2, 3)
 append(char *text, const char *format,...)
 {
 	size_t		length = strlen(text);
 	va_list		args;
 
 	va_start(args, format);
-	vsnprintf(text + length, FLAKE_LAYOUT_TEXT_LEN - length, format, args);
+	vsnprintf(text +length, FLAKE_LAYOUT_TEXT_LEN - length, format, args);
 	va_end(args);
 }
 
@@ -664,7 +667,7 @@ static void
 append_instant(char *text, TimestampTz instant)
 {
 	int64		since_year_1 = instant - UNIX_EPOCH_US -
-		MIN_EPOCH_DAY * USECS_PER_DAY;
+	MIN_EPOCH_DAY * USECS_PER_DAY;
 	int64		days = since_year_1 / USECS_PER_DAY;
 	int			second = (int) (since_year_1 % USECS_PER_DAY / USECS_PER_SEC);
 	int			fraction_us = (int) (since_year_1 % USECS_PER_SEC);
@@ -693,7 +696,8 @@ flake_layout_print(const FlakeLayout *layout, char text[FLAKE_LAYOUT_TEXT_LEN])
 	int			nfields = flake_layout_fields(layout, fields);
 	int			unit = 0;
 
-	text[0] = '\0';
+	text[		0] = '\0';
+
 	for (int i = 0; i < nfields; i++)
 		append(text, "%s:%d ", fields[i]->name, fields[i]->bits);
 

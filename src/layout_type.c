@@ -85,7 +85,7 @@ nearest_preset(const char *word)
 static bool
 is_word(const char *text)
 {
-	return *text != '\0' && strpbrk(text, ":= \t\n\r\f\v") == NULL;
+	return *text !='\0' && strpbrk(text, ":= \t\n\r\f\v") == NULL;
 }
 
 /* Reads a preset's name or a layout's text; returns NULL after a soft error. */
@@ -163,7 +163,7 @@ flake_layout_recv(PG_FUNCTION_ARGS)
 Datum
 flake_layout_send(PG_FUNCTION_ARGS)
 {
-	char		text[FLAKE_LAYOUT_TEXT_LEN];
+	char text[	FLAKE_LAYOUT_TEXT_LEN];
 	StringInfoData message;
 
 	flake_layout_print(FLAKE_GETARG_LAYOUT(0), text);
@@ -306,7 +306,7 @@ flake_layout_above(PG_FUNCTION_ARGS)
 																   TimestampTzGetDatum(now),
 																   PG_GETARG_DATUM(2)));
 	FlakeLayout *above = palloc(sizeof(FlakeLayout));
-	char		text[FLAKE_LAYOUT_TEXT_LEN];
+	char text[	FLAKE_LAYOUT_TEXT_LEN];
 	FlakeLayoutError error;
 	int64		wanted_tick;
 	int64		elapsed_us;

@@ -370,7 +370,7 @@ forget_dropped_databases(void)
 
 /* Whether this transaction may be the one that is dropping a relation. */
 static bool
-dropped_by_us(const LOCKTAG *relation)
+dropped_by_us(const LOCKTAG * relation)
 {
 #if PG_VERSION_NUM >= 170000
 	return LockHeldByMe(relation, AccessExclusiveLock, false);

@@ -297,8 +297,8 @@ static int64
 random_start(const FlakeLayout *layout)
 {
 	uint64		largest = layout->random_below > 0
-		? (uint64) layout->random_below - 1
-		: (uint64) flake_layout_max_sequence(layout);
+	? (uint64) layout->random_below - 1
+	: (uint64) flake_layout_max_sequence(layout);
 
 	return (int64) pg_prng_uint64_range(&pg_global_prng_state, 0, largest);
 }

@@ -27,6 +27,7 @@ static const struct
 	int			base;
 	const char *digits;
 }			bases[] =
+
 {
 	{16, "0123456789abcdef"},
 	{32, "0123456789ABCDEFGHJKMNPQRSTVWXYZ"},
@@ -100,15 +101,15 @@ flake_text_encode(const uint8 *bytes, int length, int base)
 {
 	const char *digits = digits_of(base);
 	int			width = width_of(length, base);
-	char	   *text = palloc(width + 1);
+	char	   *result = palloc(width + 1);
 	uint8		rest[MAX_BYTES];
 
 	Assert(length <= MAX_BYTES && width <= MAX_DIGITS);
 	memcpy(rest, bytes, length);
-	text[width] = '\0';
+	result[width] = '\0';
 	for (int i = width - 1; i >= 0; i--)
-		text[i] = digits[divide(rest, length, base)];
-	return text;
+		result[i] = digits[divide(rest, length, base)];
+	return result;
 }
 
 /* The value of a digit; -1 if it is none. */

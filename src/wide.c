@@ -55,6 +55,7 @@ PG_FUNCTION_INFO_V1(flake_objectid_timestamp);
 
 #define WORKER_LEN		6
 #define OBJECTID_LEN	12
+#define OBJECTID_DIGITS 24
 #define HEX_DIGITS		"0123456789abcdefABCDEF"
 
 /* 1970-01-01 as a timestamptz. */
@@ -83,12 +84,13 @@ parse_worker(const char *text, uint8 bytes[WORKER_LEN])
 		char		pair[3] = {0};
 
 		if (i > 0 && (*text == ':' || *text == '-'))
-			text++;
+			text	  ++;
+
 		if (strspn(text, HEX_DIGITS) < 2)
 			return false;
 		memcpy(pair, text, 2);
 		bytes[i] = (uint8) strtoul(pair, NULL, 16);
-		text += 2;
+		text	  +=2;
 	}
 	return *text == '\0';
 }
@@ -288,13 +290,13 @@ flake_objectid_timestamp(PG_FUNCTION_ARGS)
 	char	   *hex = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	int64		seconds;
 
-	if (strlen(hex) != 2 * OBJECTID_LEN ||
-		strspn(hex, HEX_DIGITS) != 2 * OBJECTID_LEN)
+	if (strlen(hex) != OBJECTID_DIGITS ||
+		strspn(hex, HEX_DIGITS) != OBJECTID_DIGITS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid ObjectID: \"%s\"", hex),
 				 errdetail("An ObjectID is written as %d hexadecimal digits.",
-						   2 * OBJECTID_LEN)));
+						   OBJECTID_DIGITS)));
 	hex[8] = '\0';				/* four bytes of seconds */
 	seconds = (int64) strtoul(hex, NULL, 16);
 	PG_RETURN_TIMESTAMPTZ(UNIX_EPOCH + seconds * USECS_PER_SEC);
