@@ -1,6 +1,7 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make bench  (see tools/run)
+#                      make upgrade OLD=/path/to/old/pg_config
 # For developers:      make lint, make format, make format-check
 
 EXTENSION = flakeid
@@ -50,6 +51,7 @@ SCRIPT_GOALS = \
 	test \
 	demo \
 	bench \
+	upgrade \
 	lint \
 	format \
 	format-check
@@ -69,7 +71,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench:
+test demo bench upgrade:
 	@bash tools/run $@
 
 lint:

@@ -94,6 +94,14 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('10,000 ids per statement', 'flake_id(shard)', 16, 'ids/s') /
      bench.median('10,000 ids per statement', 'nextval() CACHE 1', 16, 'ids/s'),
      2.2, NULL),
+    ('a million ids of a named generator, at most 1.25 x flake_id(5)',
+     bench.median('a million calls', 'flake_id(5, named)') /
+     bench.median('a million calls', 'flake_id(5)'),
+     NULL, 1.25),
+    ('16 clients, 10,000 numbers of a segment per statement, at least 2 x nextval() CACHE 1',
+     bench.median('10,000 ids per statement', 'flake_id(0, segment)', 16, 'ids/s') /
+     bench.median('10,000 ids per statement', 'nextval() CACHE 1', 16, 'ids/s'),
+     2, NULL),
     ('inserting a million rows, at most 0.90 x nextval() CACHE 1',
      bench.median('inserting a million rows', 'flake_id(5)') /
      bench.median('inserting a million rows', 'nextval() CACHE 1'),

@@ -4,6 +4,9 @@ CREATE EXTENSION flakeid;
 
 CREATE SCHEMA bench;
 
+SELECT flake_create_generator('bench.named') \g /dev/null
+SELECT flake_create_generator('bench.numbers', 'segment') \g /dev/null
+
 CREATE SEQUENCE bench.cache_1 CACHE 1;
 CREATE SEQUENCE bench.cache_32 CACHE 32;
 
