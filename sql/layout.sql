@@ -148,6 +148,11 @@ WHERE (flake_timestamp(flake_make(starts, 0, 0, layout), layout) <> starts
        OR (SELECT code FROM attempt(format('SELECT flake_make(%L, 0, 0, %L)', starts - interval '1 us', layout))) <> '22003')
 LIMIT 5;
 
+-- instants far outside of a lifetime
+SELECT flake_lower(t, l), flake_upper(t, l), flake_floor(t, l), flake_ceil(t, l)
+FROM (VALUES ('infinity'::timestamptz), ('294000-01-01'), ('4700-01-01 BC'), ('-infinity')) AS v (t),
+     (VALUES ('ts:5 above:1 seq:8 below:1 epoch=0001-01-01 unit=1us'::flake_layout)) AS w (l);
+
 -- without time
 SELECT flake_timestamp(5, 'ticket') AS ts, flake_shard(5, 'ticket') AS server,
        flake_sequence(5, 'ticket') AS seq, flake_decode(5, 'ticket'), flake_fields(5, 'ticket');

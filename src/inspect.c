@@ -338,15 +338,23 @@ largest_id(const FlakeLayout *layout, int64 tick)
 	return smallest_id(layout, Max(tick, flake_layout_min_tick(layout)) + 1) - 1;
 }
 
-/* The tick that contains ts, also for infinite ts. */
+/*
+ * The tick that contains ts, also for infinite ts; outside of the lifetime, the
+ * tick next to it.
+ */
 static int64
 tick_at(const FlakeLayout *layout, TimestampTz ts)
 {
+	int64		before = flake_layout_min_tick(layout) - 1;
+	int64		after = flake_layout_max_tick(layout) + 1;
+	int64		tick;
+
 	if (TIMESTAMP_IS_NOBEGIN(ts))
-		return flake_layout_min_tick(layout) - 1;
+		return before;
 	if (TIMESTAMP_IS_NOEND(ts))
-		return flake_layout_max_tick(layout) + 1;
-	return flake_layout_tick_at(layout, ts);
+		return after;
+	tick = flake_layout_tick_at(layout, ts);
+	return Min(Max(tick, before), after);
 }
 
 /* The last tick that starts before ts: ids before ts have it or a lower one. */
@@ -386,10 +394,17 @@ Datum
 flake_lower(PG_FUNCTION_ARGS)
 {
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
-	TimestampTz since = PG_GETARG_TIMESTAMPTZ(0);
+	int64		tick;
+	int64		last;
 
 	check_has_time(layout);
-	PG_RETURN_INT64(smallest_id(layout, last_tick_before(layout, since) + 1));
+	tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0)) + 1;
+
+	/* After the layout's lifetime there is no id. */
+	last = flake_layout_last_id(layout, flake_layout_max_packed(layout));
+	if (tick > flake_layout_max_tick(layout) && last < PG_INT64_MAX)
+		PG_RETURN_INT64(last + 1);
+	PG_RETURN_INT64(smallest_id(layout, tick));
 }
 
 /*
