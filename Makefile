@@ -41,6 +41,7 @@ REGRESS = \
 	generator \
 	start \
 	wide \
+	coming_from \
 	horizon
 TAP_TESTS = 1
 
