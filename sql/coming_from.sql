@@ -1,6 +1,7 @@
 --
 -- Coming from another system: what README.md says under that heading, each time
--- with a look at the id that flakeid minted.
+-- with a look at the id that flakeid minted.  Where the ids are from is said in
+-- preset.sql and wide.sql.
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO, YMD';
