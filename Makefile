@@ -42,6 +42,7 @@ REGRESS = \
 	generator \
 	start \
 	wide \
+	coming_from \
 	horizon
 TAP_TESTS = 1
 
