@@ -123,7 +123,7 @@ AS 'MODULE_PATHNAME', 'flake_layout_above'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_layout_above(@extschema@.flake_layout, bigint, interval) IS
-'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already; errors: 22003 if no epoch does it, 22023 if the layout has no time or the reserve is negative';
+'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already and the layout''s lifetime is not over; errors: 22003 if no epoch does it, 22023 if the layout has no time or the reserve is negative';
 
 CREATE FUNCTION @extschema@.flake_shard_number(layout @extschema@.flake_layout,
     VARIADIC parts int[])
@@ -342,7 +342,7 @@ AS 'MODULE_PATHNAME', 'flake_lower'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_lower(timestamptz, @extschema@.flake_layout) IS
-'the smallest id whose time is at or after an instant: the lower bound in flake_between()';
+'the smallest id whose time is at or after an instant: the lower bound in flake_between(); error: 22023 if the layout has no time';
 
 CREATE FUNCTION @extschema@.flake_upper(upto timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -351,7 +351,7 @@ AS 'MODULE_PATHNAME', 'flake_upper'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz, @extschema@.flake_layout) IS
-'the largest id whose time is before an instant: the upper bound in flake_between()';
+'the largest id whose time is before an instant: the upper bound in flake_between(); error: 22023 if the layout has no time';
 
 -- Not STRICT: the planner inlines no strict function whose body has an AND.
 CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz,
@@ -362,7 +362,7 @@ RETURN id >= @extschema@.flake_lower(since, layout)
     AND id <= @extschema@.flake_upper(upto, layout);
 
 COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz, @extschema@.flake_layout) IS
-'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by';
+'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; error: 22023 if the layout has no time';
 
 
 -- Wide ids
@@ -443,7 +443,7 @@ AS 'MODULE_PATHNAME', 'flake_horizon'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_horizon(regclass) IS
-'a bound of every id that a generator has handed out, as it is on disk; null if there is none yet, or without SELECT and USAGE on the generator; error: 42809 if it is no generator';
+'a bound of every id that a generator has handed out, as it is on disk; null if there is none yet, or with neither SELECT nor USAGE on the generator; error: 42809 if it is no generator';
 
 CREATE FUNCTION @extschema@.flake_columns(
     generator regclass DEFAULT '@extschema@.flake_default',
@@ -512,7 +512,7 @@ COMMENT ON VIEW @extschema@.flake_generators IS
 'the generators of this database: the extension''s own, and those of flake_create_generator()';
 COMMENT ON COLUMN @extschema@.flake_generators.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_generators.layout IS 'which bits of its ids mean what';
-COMMENT ON COLUMN @extschema@.flake_generators.horizon IS 'a bound of every id handed out so far; null if there is none yet, or without SELECT and USAGE on the generator';
+COMMENT ON COLUMN @extschema@.flake_generators.horizon IS 'a bound of every id handed out so far; null if there is none yet, or with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_generators.horizon_time IS 'the time in horizon: some seconds ahead of the clock while ids are minted; null without time';
 COMMENT ON COLUMN @extschema@.flake_generators.ends IS 'when its ids run out of time; null without time';
 COMMENT ON COLUMN @extschema@.flake_generators.owner IS 'the owner of the sequence';

@@ -103,6 +103,12 @@ SELECT extract(year FROM age(ends, now()))
        = extract(year FROM age('2087-09-07'::timestamptz, '2058-12-17 03:52:07'))  AS "as many years left"
 FROM flake_layout_info(:'layout');
 
+-- An ended layout goes on with a later epoch.
+SELECT flake_layout_above('baidu', flake_floor('2017-01-19', 'baidu')) AS layout \gset
+SELECT :'layout'::flake_layout <> 'baidu' AS moved, ends > now() AS "goes on",
+       flake_floor(now(), :'layout') > flake_floor('2017-01-19', 'baidu') AS "exceeds it"
+FROM flake_layout_info(:'layout');
+
 -- ids that are exceeded already need no other epoch
 SELECT flake_layout_above('snowflake', 1541815603606036480) = 'snowflake' AS unchanged,
        flake_layout_above('snowflake', 1541815603606036480, '0') = 'snowflake' AS unchanged;

@@ -293,8 +293,8 @@ flake_layout_info(PG_FUNCTION_ARGS)
  * flake_layout_above(layout flake_layout, id bigint, reserve interval)
  *	returns flake_layout
  *
- * Moves the epoch into the past, so that the present's tick is greater than
- * that of id by the reserve.
+ * Moves the epoch, so that the present's tick is greater than that of id by the
+ * reserve, unless it is already and the layout's lifetime is not over.
  */
 Datum
 flake_layout_above(PG_FUNCTION_ARGS)
@@ -309,6 +309,7 @@ flake_layout_above(PG_FUNCTION_ARGS)
 	char text[	FLAKE_LAYOUT_TEXT_LEN];
 	FlakeLayoutError error;
 	int64		wanted_tick;
+	int64		now_tick;
 	int64		elapsed_us;
 
 	flake_layout_name(layout, text);
@@ -325,8 +326,9 @@ flake_layout_above(PG_FUNCTION_ARGS)
 	/* In the tick after that of id, every id is greater. */
 	wanted_tick = flake_layout_tick(layout, id) + 1 +
 		(reserved - now + layout->unit_us - 1) / layout->unit_us;
+	now_tick = flake_layout_tick_at(layout, now);
 	*above = *layout;
-	if (flake_layout_tick_at(layout, now) < wanted_tick)
+	if (now_tick < wanted_tick || now_tick > flake_layout_max_tick(layout))
 	{
 		if (wanted_tick > flake_layout_max_tick(layout) ||
 			pg_mul_s64_overflow(wanted_tick, layout->unit_us, &elapsed_us) ||
