@@ -1,7 +1,7 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make bench  (see tools/run)
-# For developers:      make lint, make format, make format-check
+# For developers:      make lint, make format, make format-check, make fuzz
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -50,6 +50,7 @@ SCRIPT_GOALS = \
 	test \
 	demo \
 	bench \
+	fuzz \
 	lint \
 	format \
 	format-check
@@ -71,6 +72,9 @@ endif
 
 test demo bench:
 	@bash tools/run $@
+
+fuzz:
+	@bash tools/fuzz $(SECONDS)
 
 lint:
 	@bash tools/lint
