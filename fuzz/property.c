@@ -281,6 +281,33 @@ make_layout(Expected *expected)
 	}
 }
 
+/* "random:" may have as many numbers as there are, which is "random". */
+static void
+check_random_below(void)
+{
+	FlakeLayout all;
+	FlakeLayout layout;
+
+	for (int bits = 1; bits <= 62; bits++)
+	{
+		int64		count = INT64CONST(1) << bits;
+		char		source[100];
+
+		snprintf(source, sizeof(source),
+				 "ts:1 seq:%d epoch=0 start=random", bits);
+		CHECK(check_parse(source, &all));
+		snprintf(source, sizeof(source),
+				 "ts:1 seq:%d epoch=0 start=random:%lld", bits,
+				 (long long) count);
+		CHECK(check_parse(source, &layout));
+		CHECK(memcmp(&layout, &all, sizeof(FlakeLayout)) == 0);
+		snprintf(source, sizeof(source),
+				 "ts:1 seq:%d epoch=0 start=random:%lld", bits,
+				 (long long) count + 1);
+		CHECK(!check_parse(source, &layout));
+	}
+}
+
 /* One character more, less or changed: what it is now need not be a layout. */
 static void
 spoil(char *source)
@@ -314,6 +341,8 @@ main(void)
 		for (int i = 0; i < NIDS; i++)
 			check_ids(&layout, random_number(), random_number(), random_number());
 	}
+
+	check_random_below();
 
 	for (int n = 0; n < NLAYOUTS; n++)
 	{
