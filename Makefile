@@ -2,7 +2,7 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
-# For developers:      make lint, make format, make format-check
+# For developers:      make lint, make format, make format-check, make fuzz
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -53,6 +53,7 @@ SCRIPT_GOALS = \
 	demo \
 	bench \
 	upgrade \
+	fuzz \
 	lint \
 	format \
 	format-check
@@ -74,6 +75,9 @@ endif
 
 test demo bench upgrade:
 	@bash tools/run $@
+
+fuzz:
+	@bash tools/fuzz $(SECONDS)
 
 lint:
 	@bash tools/lint
