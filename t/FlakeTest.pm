@@ -72,8 +72,10 @@ our @EXPORT = qw(
   first_duplicate
   first_decrease
   first_misordered
+  first_descent
   new_session
   ask
+  error_code
   send_query
   get_answer
   end_session
@@ -579,6 +581,27 @@ sub first_misordered
 
 =pod
 
+=item first_descent($list)
+
+For what should strictly increase as a whole, such as the ids of one shard in
+any layout: undef if it does, else what is wrong.
+
+=cut
+
+sub first_descent
+{
+	my ($list) = @_;
+
+	foreach my $i (1 .. $#$list)
+	{
+		return "$list->[$i] after $list->[$i - 1]"
+		  if $list->[$i] <= $list->[ $i - 1 ];
+	}
+	return undef;
+}
+
+=pod
+
 =back
 
 =head2 One session, statement by statement
@@ -631,6 +654,22 @@ sub ask
 
 	send_query($session, $sql);
 	return get_answer($session);
+}
+
+=pod
+
+=item error_code($stdout, $stderr)
+
+The SQLSTATE of the first error in what ask() returned, or else all of that,
+for a test to show.
+
+=cut
+
+sub error_code
+{
+	my ($stdout, $stderr) = @_;
+
+	return $stderr =~ /\bERROR:  (\w{5}):/ ? $1 : "none, but: $stdout$stderr";
 }
 
 =pod

@@ -1,0 +1,413 @@
+# Copyright (c) 2026, the flakeid developers
+
+# The way back after a clock that was years ahead: flake_rewind(), which refuses
+# as long as ids that could come again are in use.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use FlakeTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Two years.
+my $ahead = 730 * 86400;
+
+my $clock = new_clock();
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q(
+log_statement = none
+max_connections = 20
+wal_sender_timeout = 0		# goes by the clock
+));
+start_with_clock($node, $clock);
+$node->safe_psql(
+	'postgres', q(
+CREATE EXTENSION flakeid;
+CREATE ROLE minter;
+SELECT flake_create_generator('order_id');
+CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'order_id'));
+));
+
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$node->backup('base');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+
+my @sessions = map { new_session($node) } 1 .. 3;
+my ($one, $two, $admin) = @sessions;
+
+# What a session gets for SQL that must not fail.
+sub value
+{
+	my ($session, $sql) = @_;
+	my ($stdout, $stderr) = ask($session, $sql);
+
+	die "$sql: $stderr" if $stderr ne '';
+	return $stdout;
+}
+
+# The largest id of the layout instagram that may be minted at present.
+sub present
+{
+	return value($admin, 'SELECT flake_ceil(clock_timestamp())');
+}
+
+# That ids of the layout instagram, in the order they were minted in, are above
+# one, and of the present.
+sub check_ids
+{
+	my ($name, $above, @ids) = @_;
+
+	is(first_descent([ $above, @ids ]), undef, "$name: ids increase");
+	is( value(
+			$admin,
+			'SELECT count(*) FROM unnest(ARRAY['
+			  . join(',', @ids)
+			  . ']) AS i WHERE abs(extract(epoch FROM'
+			  . ' flake_timestamp(i) - clock_timestamp())) > 120'),
+		0,
+		"$name: ids are of the present");
+	return;
+}
+
+my $insert = 'INSERT INTO orders DEFAULT VALUES RETURNING id';
+my $mint = q(SELECT flake_id(5, 'order_id'));
+
+#
+# The story.
+#
+
+my @good = map { value($_, $insert) } $one, $two;
+
+# The clock goes wrong, and rows get ids of the future, one of them in a
+# transaction that stays open.
+set_clock($clock, $ahead);
+my @future = map { value($_, $insert) } $one, $two;
+value($one, 'BEGIN');
+push @future, value($one, $insert);
+is( value(
+		$admin,
+		'SELECT horizon_time > clock_timestamp() FROM flake_generators'
+		  . q( WHERE generator::text = 'order_id')),
+	't',
+	'the horizon is in the future');
+
+# The clock is corrected.
+set_clock($clock, 0);
+like(
+	(ask($two, $mint))[1],
+	qr/^ERROR:  53400: the clock is 6307\d{4}\.\d{3} s behind the next id of shard 5$/m,
+	'clock right again: an error that names the distance');
+my $rewind = sub { "SELECT flake_rewind('order_id', $_[0])" };
+my $below = present();
+
+# It waits until it can see all the rows.
+send_query($admin, $rewind->($below));
+$node->poll_query_until('postgres',
+		'SELECT count(*) = 1 FROM pg_locks'
+	  . q( WHERE NOT granted AND relation = 'order_id'::regclass))
+  or die 'flake_rewind() does not wait';
+pass('flake_rewind() waits for a transaction that has minted');
+value($one, 'COMMIT');
+my @answer = get_answer($admin);
+is(error_code(@answer), '55000',
+	'flake_rewind() refuses while rows have such ids');
+like(
+	$answer[1],
+	qr/^DETAIL:  Column public\.orders\.id has $future[-1], /m,
+	'it names the column and the largest id, which was committed meanwhile');
+like(
+	$answer[1],
+	qr/^HINT:  .*\b$below\b.*force => true/m,
+	'it says what to do');
+like((ask($two, $mint))[1], qr/53400/, 'having refused, it has done nothing');
+
+value($admin,
+	"UPDATE orders SET id = flake_make(flake_timestamp(id) - interval '$ahead s',"
+	  . " 5, flake_sequence(id)) WHERE id <> ALL ('{$good[0],$good[1]}')");
+is( value(
+		$admin, 'SELECT max(id) < ' . ($below = present()) . ' FROM orders'),
+	't',
+	'the rows get ids of the present');
+
+# Sessions are there all the time, and try.
+my @clients = start_clients(
+	$node,
+	count => 4,
+	sql => q(SELECT flake_id(5, 'order_id') FROM generate_series(1, 5);));
+foreach my $client (@clients)
+{
+	wait_until(sub { errors($client) > 2 }, 'clients get errors');
+}
+is(value($admin, $rewind->($below)), '', 'then flake_rewind() works');
+wait_for_more($_, 100) foreach @clients;
+stop_clients($node, @clients);
+my $minted = [ sort { $a <=> $b } map { @{ ids($_) } } @clients ];
+check_ids('clients that were trying meanwhile', $below, @$minted);
+is_deeply([ grep { defined } map { first_descent(ids($_)) } @clients ],
+	[], 'clients that were trying meanwhile: each one\'s ids increase');
+
+my @ids = map { value($_, $insert) } $one, $two, $one, $two, $admin;
+check_ids('sessions of before', $minted->[-1], @ids);
+my $last = $ids[-1];
+is( value(
+		$admin,
+		q(SELECT abs(extract(epoch FROM horizon_time - clock_timestamp())) < 120)
+		  . q( FROM flake_generators WHERE generator::text = 'order_id')),
+	't',
+	'the horizon is of the present');
+
+# A shard that had minted nothing, and all of it once more after a crash.
+my $first = value($two, q(SELECT flake_id(6, 'order_id')));
+check_ids('another shard', $below, $first);
+end_session($_) foreach $one, $two;
+kill9_and_wait($node);
+$admin->{run}->finish;
+start_with_clock($node, $clock);
+($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+@ids = map { value($_, $insert) } $one, $two, $one, $two;
+check_ids('after a crash', $last, @ids);
+$last = $ids[-1];
+
+# What the standby has replayed is the new, lower horizon.
+$node->wait_for_catchup($standby, 'replay');
+my ($status, $stdout, $stderr) = $standby->psql(
+	'postgres',
+	'SELECT flake_rewind(\'order_id\', 0)',
+	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+is(error_code($stdout, $stderr), '25006', 'not on a standby');
+$standby->promote;
+@ids = map { $standby->safe_psql('postgres', $insert) } 1 .. 2;
+check_ids('on a promoted standby', $last, @ids);
+$standby->stop;
+
+#
+# What it refuses.
+#
+
+is(error_code(ask($admin, $rewind->(present() + (1 << 40)))),
+	'22023', 'not above the horizon');
+is( error_code(
+		ask($admin,
+			'SELECT flake_rewind(generator, horizon) FROM flake_generators'
+			  . q( WHERE generator::text = 'order_id'))),
+	'22023',
+	'nor to where it is');
+foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	value($admin, "BEGIN ISOLATION LEVEL $level");
+	is(error_code(ask($admin, $rewind->($below))),
+		'25001', "not in a transaction that does not see new rows: $level");
+	value($admin, 'ROLLBACK');
+}
+value($admin, 'BEGIN READ ONLY');
+is(error_code(ask($admin, $rewind->($below))),
+	'25006', 'not in a read-only transaction');
+value($admin, 'ROLLBACK');
+
+value($admin, 'GRANT ALL ON SEQUENCE order_id TO minter; SET ROLE minter');
+is(error_code(ask($admin, $rewind->($below))),
+	'42501', 'only for superusers');
+value($admin,
+		'RESET ROLE; GRANT EXECUTE ON FUNCTION'
+	  . ' flake_rewind(regclass, bigint, boolean) TO minter;'
+	  . ' ALTER SEQUENCE order_id OWNER TO minter; SET ROLE minter');
+is(error_code(ask($admin, $rewind->($below))),
+	'42501',
+	'even if the function is granted and the sequence is one\'s own');
+value($admin, 'RESET ROLE');
+is(error_code(ask($admin, q(SELECT flake_rewind('orders', 1)))),
+	'42809', 'a table is no generator');
+
+# Without a column nothing can be known.
+value($admin, q(SELECT flake_create_generator('loose_id')));
+set_clock($clock, $ahead);
+value($one, q(SELECT flake_id(5, 'loose_id')));
+set_clock($clock, 0);
+$below = present();
+@answer = ask($admin, "SELECT flake_rewind('loose_id', $below)");
+is(error_code(@answer), '55000', 'a generator without columns: it refuses');
+like($answer[1], qr/^HINT:  .*force => true/m, 'and says what to do');
+is(value($admin, "SELECT flake_rewind('loose_id', $below, force => true)"),
+	'', 'forced, it does it');
+check_ids('forced, without columns',
+	$below, map { value($_, q(SELECT flake_id(5, 'loose_id'))) } $two, $one);
+
+# Columns of any kind that holds an id: by default of the whole generator, by
+# ownership, and as text or a number.
+foreach my $case (
+	[
+		q(CREATE TABLE thing (id numeric DEFAULT flake_id(5, 'loose_id'))),
+		'thing.id'
+	],
+	[
+		q(CREATE TABLE thing (id text DEFAULT flake_id(5, 'loose_id')::text)),
+		'thing.id'
+	],
+	[
+		q(CREATE SCHEMA "A b"; CREATE TABLE "A b"."C d" ("E f" bigint);)
+		  . ' ALTER SEQUENCE loose_id OWNED BY NONE;'
+		  . ' ALTER TABLE "A b"."C d" ALTER "E f" SET DEFAULT flake_id(5, \'loose_id\');'
+		  . ' CREATE VIEW thing AS SELECT "E f" AS id FROM "A b"."C d"',
+		'"A b"."C d"."E f"'
+	],
+	[
+		'CREATE TABLE thing (id bigint);'
+		  . ' ALTER SEQUENCE loose_id OWNED BY thing.id',
+		'thing.id'
+	])
+{
+	my ($create, $column) = @$case;
+	my $pattern = quotemeta($column =~ /^"/ ? $column : "public.$column");
+
+	value($admin, $create);
+	set_clock($clock, $ahead);
+	my $id = value($one,
+		q(INSERT INTO thing VALUES (flake_id(5, 'loose_id')) RETURNING id));
+	set_clock($clock, 0);
+	$below = present();
+	@answer = ask($admin, "SELECT flake_rewind('loose_id', $below)");
+	is(error_code(@answer), '55000', "$create: it refuses");
+	like(
+		$answer[1],
+		qr/^DETAIL:  Column $pattern has $id, /m,
+		"$create: it names column and id");
+	value($admin, 'DELETE FROM thing');
+	is(value($admin, "SELECT flake_rewind('loose_id', $below)"),
+		'', "$create: without the row, it works");
+	value(
+		$admin,
+		'SET client_min_messages = error;'
+		  . ' ALTER SEQUENCE loose_id OWNED BY NONE;'
+		  . (
+			$create =~ /VIEW/
+			? 'DROP SCHEMA "A b" CASCADE'
+			: 'DROP TABLE thing'));
+}
+check_ids('after all of these',
+	$below, map { value($_, q(SELECT flake_id(5, 'loose_id'))) } $two, $one);
+
+#
+# Forced while rows remain; and not undone by ROLLBACK.
+#
+
+set_clock($clock, $ahead);
+my $future = value($one, $insert);
+set_clock($clock, 0);
+$below = present();
+is(error_code(ask($admin, $rewind->($below))),
+	'55000', 'a row of the future: it refuses');
+value($admin, 'BEGIN');
+is(value($admin, "SELECT flake_rewind('order_id', $below, force => true)"),
+	'', 'a row of the future: forced, it does it');
+value($admin, 'ROLLBACK');
+@ids = map { value($_, $insert) } $one, $two, $one;
+check_ids('forced, and the transaction rolled back', $below, @ids);
+end_session($_) foreach $one, $two;
+kill9_and_wait($node);
+$admin->{run}->finish;
+start_with_clock($node, $clock);
+($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+check_ids(
+	'forced, rolled back, and after a crash', $ids[-1],
+	map { value($_, $insert) } $one, $two);
+is(value($admin, "SELECT count(*) FROM orders WHERE id = $future"),
+	1, 'the row of the future is there');
+
+#
+# The default generator, of which columns may take ids in two ways.
+#
+
+# That of another database is another one.
+value($admin, 'CREATE DATABASE elsewhere');
+$node->safe_psql('elsewhere', 'CREATE EXTENSION flakeid');
+my $elsewhere = new_session($node, 'elsewhere');
+set_clock($clock, $ahead);
+value($elsewhere, 'SELECT flake_id(7)');
+set_clock($clock, 0);
+
+value($admin, 'CREATE TABLE item (id bigint DEFAULT flake_id(7))');
+value($admin, 'CREATE TABLE other (id bigint DEFAULT flake_id())');
+foreach my $table ('item', 'other')
+{
+	my $row = "INSERT INTO $table DEFAULT VALUES RETURNING id";
+
+	value($_, 'SET flakeid.shard = 7') foreach $one, $two;
+	value($_, $row) foreach $one, $two;
+	set_clock($clock, $ahead);
+	$future = value($one, $row);
+	set_clock($clock, 0);
+	is(error_code(ask($two, $row)),
+		'53400', "flake_default, $table: an error, the clock right again");
+	$below = present();
+	@answer = ask($admin, "SELECT flake_rewind('flake_default', $below)");
+	like(
+		$answer[1],
+		qr/^ERROR:  55000: .*^DETAIL:  Column public\.$table\.id has $future, /ms,
+		"flake_default, $table: it refuses, and says why");
+	value($admin, "DELETE FROM $table WHERE id = $future");
+	is(value($admin, "SELECT flake_rewind('flake_default', $below)"),
+		'', "flake_default, $table: without the row, it works");
+	check_ids(
+		"flake_default, $table", $below,
+		map { value($_, $row) } $two, $one);
+}
+
+is(error_code(ask($elsewhere, 'SELECT flake_id(7)')),
+	'53400', 'flake_default of another database is where it was');
+end_session($elsewhere);
+
+#
+# Numbers without time go on exactly above.
+#
+
+value($admin, q(SELECT flake_create_generator('dense_id', 'segment')));
+value($_, q(SELECT flake_ids(0, 5, 'dense_id'))) foreach $one, $two;
+value($admin, q(SELECT setval('dense_id', 1000000000)));
+cmp_ok(value($one, q(SELECT count(*) FROM flake_ids(0, 30000, 'dense_id'))),
+	'==', 30000, 'segment: on it goes');
+value($admin, q(SELECT flake_rewind('dense_id', 10, force => true)));
+is( join(',',
+		map { value($_, q(SELECT flake_id(0, 'dense_id'))) } $two,
+		$one, $two),
+	'11,12,13',
+	'segment: goes on one above, in every session');
+
+#
+# What all databases of a server share is rewound right after its start.
+#
+
+set_clock($clock, $ahead);
+value($one, 'SELECT flake_objectid()');
+set_clock($clock, 0);
+is(error_code(ask($two, 'SELECT flake_objectid()')),
+	'53400', 'flake_objectid(): an error, the clock right again');
+my $rewind_objectid =
+	q{SELECT flake_rewind('flake_default_objectid',}
+  . ' extract(epoch FROM clock_timestamp())::bigint << 24, force => true)';
+@answer = ask($admin, $rewind_objectid);
+is(error_code(@answer), '55000',
+	'flake_objectid(): refused, because other databases may have it, too');
+like($answer[1], qr/^HINT:  Restart the server/m, 'and says what to do');
+end_session($_) foreach $one, $two, $admin;
+$node->stop;
+start_with_clock($node, $clock);
+($one, $admin) = map { new_session($node) } 1 .. 2;
+is(value($admin, $rewind_objectid),
+	'', 'flake_objectid(): after a restart, it works');
+is( value(
+		$one,
+		'SELECT abs(extract(epoch FROM flake_objectid_timestamp('
+		  . 'flake_objectid()) - clock_timestamp())) < 120'),
+	't',
+	'flake_objectid(): is of the present');
+end_session($_) foreach $one, $admin;
+
+$node->stop;
+done_testing();
