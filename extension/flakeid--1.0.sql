@@ -4,8 +4,10 @@
 \echo Use "CREATE EXTENSION flakeid" to load this file. \quit
 
 
--- The names of operators are qualified where an argument needs a cast, so that
--- no operator in the extension's schema can take their place.
+-- This script may run as superuser in a schema whose owner is not one, and what
+-- it makes is called by superusers.  So arguments have exactly the type that a
+-- function takes, and operators are qualified where an operand needs a cast:
+-- then no function or operator in the schema can take their place.
 
 
 -- Layouts
@@ -373,7 +375,7 @@ AS 'MODULE_PATHNAME', 'flake_uuid'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_uuid() IS
-'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
+'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; while the server runs the same is unique over all its databases; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
 
 CREATE FUNCTION @extschema@.flake_uuid_decode(id uuid,
     OUT ts timestamptz, OUT worker macaddr, OUT sequence int)
@@ -443,7 +445,15 @@ AS 'MODULE_PATHNAME', 'flake_horizon'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_horizon(regclass) IS
-'a bound of every id that a generator has handed out, as it is on disk; null if there is none yet, or with neither SELECT nor USAGE on the generator; error: 42809 if it is no generator';
+'a bound of every id that a generator has handed out, as it is on disk; null if there is none yet, or with neither SELECT nor USAGE on the generator, and if it is no generator (any more)';
+
+CREATE FUNCTION @extschema@.flake_horizon_time(generator regclass)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'flake_horizon_time'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_horizon_time(regclass) IS
+'the time in flake_horizon(); null where that is null, if the generator has no time, and if timestamptz cannot hold it';
 
 CREATE FUNCTION @extschema@.flake_columns(
     generator regclass DEFAULT '@extschema@.flake_default',
@@ -456,22 +466,38 @@ BEGIN ATOMIC
     JOIN pg_catalog.pg_attribute a
       ON a.attrelid = f.adrelid AND a.attnum = f.adnum
     JOIN pg_catalog.pg_depend d
-      ON d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
-    WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
-          AND d.refobjid = generator
-       OR d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-          AND generator = '@extschema@.flake_default'::pg_catalog.regclass
-          AND d.refobjid IN ('@extschema@.flake_id()'::pg_catalog.regprocedure,
-                             '@extschema@.flake_id(int)'::pg_catalog.regprocedure)
+      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+     AND d.objid = f.oid
+    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+      AND d.refobjid OPERATOR(pg_catalog.=) generator
+    UNION
+    SELECT f.adrelid::pg_catalog.regclass, a.attname
+    FROM pg_catalog.pg_attrdef f
+    JOIN pg_catalog.pg_attribute a
+      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+    JOIN pg_catalog.pg_depend d
+      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
+     AND d.objid = f.oid
+    JOIN (VALUES ('@extschema@.flake_default'::pg_catalog.regclass,
+                  '@extschema@.flake_id()'::pg_catalog.regprocedure),
+                 ('@extschema@.flake_default'::pg_catalog.regclass,
+                  '@extschema@.flake_id(int)'::pg_catalog.regprocedure),
+                 ('@extschema@.flake_default_uuid'::pg_catalog.regclass,
+                  '@extschema@.flake_uuid()'::pg_catalog.regprocedure),
+                 ('@extschema@.flake_default_objectid'::pg_catalog.regclass,
+                  '@extschema@.flake_objectid()'::pg_catalog.regprocedure)) m (sequence, function)
+      ON d.refobjid OPERATOR(pg_catalog.=) m.function
+     AND m.sequence OPERATOR(pg_catalog.=) generator
+    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
     UNION
     SELECT a.attrelid::pg_catalog.regclass, a.attname
     FROM pg_catalog.pg_depend d
     JOIN pg_catalog.pg_attribute a
       ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-    WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
-          AND d.objid = generator
-          AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
-          AND d.deptype = 'a';
+    WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+      AND d.objid OPERATOR(pg_catalog.=) generator
+      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+      AND d.deptype = 'a';
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
@@ -489,23 +515,22 @@ COMMENT ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) IS
 REVOKE ALL ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) FROM PUBLIC;
 
 CREATE VIEW @extschema@.flake_generators AS
-SELECT g.oid::pg_catalog.regclass AS generator,
+SELECT g.generator,
        g.layout,
-       h.horizon,
-       @extschema@.flake_timestamp(h.horizon, g.layout) AS horizon_time,
+       @extschema@.flake_horizon(g.generator) AS horizon,
+       @extschema@.flake_horizon_time(g.generator) AS horizon_time,
        i.ends,
        pg_catalog.pg_get_userbyid(c.relowner) AS owner
-FROM (SELECT b.oid, @extschema@.flake_layout_of(b.oid) AS layout
+FROM (SELECT b.generator, @extschema@.flake_layout_of(b.generator) AS layout
       FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass),
                    ('@extschema@.flake_default_uuid'::pg_catalog.regclass),
-                   ('@extschema@.flake_default_objectid'::pg_catalog.regclass)) b(oid)
+                   ('@extschema@.flake_default_objectid'::pg_catalog.regclass)) b (generator)
       UNION ALL
-      SELECT l.objoid, l.label::@extschema@.flake_layout
+      SELECT l.objoid::pg_catalog.regclass, l.label::@extschema@.flake_layout
       FROM pg_catalog.pg_seclabel l
       WHERE l.provider = 'flakeid'
-        AND l.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass) g
-JOIN pg_catalog.pg_class c ON c.oid = g.oid,
-     LATERAL (SELECT @extschema@.flake_horizon(g.oid) AS horizon OFFSET 0) h,
+        AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass) g
+JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) g.generator,
      @extschema@.flake_layout_info(g.layout) i;
 
 COMMENT ON VIEW @extschema@.flake_generators IS
@@ -537,11 +562,9 @@ COMMENT ON EVENT TRIGGER flakeid_load_library IS
 
 -- A flakeid that was dropped just now may be ahead of what a new one would
 -- begin with.  Claiming no ids brings the new sequences up to it.
-SELECT @extschema@.flake_ids(0, 0, g.generator)
-FROM @extschema@.flake_generators g
-WHERE g.generator IN ('@extschema@.flake_default'::pg_catalog.regclass,
-                      '@extschema@.flake_default_uuid'::pg_catalog.regclass,
-                      '@extschema@.flake_default_objectid'::pg_catalog.regclass);
+SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default'::pg_catalog.regclass);
+SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_uuid'::pg_catalog.regclass);
+SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_catalog.regclass);
 
 
 -- Watch

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "check.h"
+#include "mb/pg_wchar.h"
 
 /* The instants that the text form can name, in timestamptz. */
 #define MIN_EPOCH	INT64CONST(-63082281600000000)	/* 0001-01-01 */
@@ -49,6 +50,14 @@ is_zero(const void *bytes, size_t size)
 	return true;
 }
 
+static bool
+is_utf8(const char *string)
+{
+	int			length = (int) strlen(string);
+
+	return pg_encoding_verifymbstr(PG_UTF8, string, length) == length;
+}
+
 /* All bits that a layout's fields take. */
 static int
 total_bits(const FlakeLayout *layout)
@@ -65,11 +74,12 @@ is_sentence(const char *string)
 }
 
 static void
-check_error(const FlakeLayoutError *error)
+check_error(const char *source, const FlakeLayoutError *error)
 {
 	CHECK(memchr(error->detail, '\0', sizeof(error->detail)) != NULL);
 	CHECK(is_sentence(error->detail));
 	CHECK(error->hint == NULL || is_sentence(error->hint));
+	CHECK(!is_utf8(source) || is_utf8(error->detail));
 }
 
 bool
@@ -92,7 +102,7 @@ check_parse(const char *source, FlakeLayout *layout)
 	memset(error, 0xff, sizeof(FlakeLayoutError));
 	parsed = flake_layout_parse(source, layout, error);
 	if (!parsed)
-		check_error(error);
+		check_error(source, error);
 	CHECK(flake_layout_parse(source, other, error) == parsed);
 
 	if (parsed)

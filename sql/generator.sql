@@ -44,7 +44,9 @@ SELECT * FROM attempt($$SELECT flake_sibling(5, 'temporary_sequence')$$);
 SELECT * FROM attempt($$SELECT flake_layout_of('a_table')$$);
 SELECT * FROM attempt($$SELECT flake_id(5, 'nowhere')$$);
 SELECT * FROM attempt($$SELECT flake_id(5, 2147483647::oid::regclass)$$);
-SELECT * FROM attempt($$SELECT flake_horizon('ordinary')$$);
+SELECT flake_horizon('ordinary') IS NULL AS "no horizon", flake_horizon_time('ordinary') IS NULL AS "no time";
+SELECT * FROM attempt($$SELECT flake_id(1, '-'::regclass)$$);
+SELECT * FROM attempt($$SELECT flake_id(0, 1::oid::regclass)$$);
 SELECT * FROM attempt($$SELECT flake_rewind('ordinary', 1)$$);
 -- shards of another layout
 SELECT * FROM attempt($$SELECT flake_id(1024, '"Odd name.x"')$$);
@@ -148,6 +150,14 @@ SELECT count(*) FROM pg_seclabel WHERE objoid = :oid;
 SELECT count(*) FROM flake_generators WHERE generator::oid = :oid;
 SELECT count(*) FROM flake_stat WHERE generator::oid = :oid;
 
+-- the view shows also those that are in a sorry state
+SELECT flake_create_generator('sorry'), flake_create_generator('slow', 'ts:40 shard:1 seq:10 unit=1d epoch=2000-01-01');
+SELECT flake_id(5, 'sorry') > 0 AS id;
+SELECT setval('slow', 1::bigint << 60);
+ALTER SEQUENCE sorry SET UNLOGGED;
+SELECT generator, horizon, horizon_time, ends FROM flake_generators WHERE generator::text IN ('sorry', 'slow') ORDER BY generator::text;
+DROP SEQUENCE sorry, slow;
+
 -- a dropped one's name is free for another layout
 SELECT flake_create_generator('again', 'segment');
 SELECT flake_ids(0, 2, 'again');
@@ -168,6 +178,55 @@ SELECT flake_id(1, 'another');
 ROLLBACK;
 SELECT flake_ids(1, 2, 'again');
 DROP SEQUENCE again;
+
+-- undone again and again, with statistics of what is gone
+DO $$
+BEGIN
+    FOR i IN 1..200 LOOP
+        BEGIN
+            PERFORM flake_create_generator('undone', 'segment');
+            PERFORM flake_id(0, 'undone') FROM generate_series(1, 3);
+            RAISE division_by_zero;
+        EXCEPTION WHEN division_by_zero THEN
+            PERFORM flake_id(i);
+        END;
+    END LOOP;
+END
+$$;
+
+-- a file that a transaction has made and may yet undo is none to rely on
+SELECT flake_create_generator('undone');
+SELECT flake_id(5, 'undone') > 0 AS id;
+BEGIN;
+ALTER SEQUENCE undone RESTART;
+SELECT code, message FROM attempt($$SELECT flake_id(5, 'undone')$$);
+ROLLBACK;
+-- nor for parallel workers
+CREATE TABLE many AS SELECT i FROM generate_series(1, 20000) AS i;
+ANALYZE many;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SET parallel_leader_participation = off;
+BEGIN;
+ALTER SEQUENCE undone RESTART;
+SELECT code, message FROM attempt($$SELECT count(flake_id(5, 'undone')) FROM many$$);
+ROLLBACK;
+-- but one that did not exist before will do
+BEGIN;
+SELECT flake_create_generator('new');
+SELECT count(flake_id(5, 'new')) FROM many;
+GRANT USAGE ON SEQUENCE undone TO PUBLIC;
+SELECT count(flake_id(5, 'undone')) FROM many;
+ROLLBACK;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET max_parallel_workers_per_gather;
+RESET parallel_leader_participation;
+DROP TABLE many;
+DROP SEQUENCE undone;
 
 -- rights
 CREATE ROLE flake_regress_owner;

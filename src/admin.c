@@ -35,11 +35,10 @@
 #include "generator.h"
 #include "layout_type.h"
 #include "miscadmin.h"
-#include "preset.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -49,6 +48,7 @@ PG_FUNCTION_INFO_V1(flake_load_library);
 PG_FUNCTION_INFO_V1(flake_create_generator);
 PG_FUNCTION_INFO_V1(flake_layout_of);
 PG_FUNCTION_INFO_V1(flake_horizon);
+PG_FUNCTION_INFO_V1(flake_horizon_time);
 PG_FUNCTION_INFO_V1(flake_rewind);
 
 /* flake_load_library() returns event_trigger: what matters is being called. */
@@ -159,16 +159,14 @@ static int64
 packed_to_exceed(const FlakeLayout *layout, int64 id)
 {
 	int64		packed = flake_layout_packed_up_to(layout, id);
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
 	TimestampTz reached;
 	TimestampTz reachable;
 
-	flake_layout_name(layout, name);
 	if (packed == flake_layout_max_packed(layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("not every shard of layout \"%s\" has ids above %lld",
-						name, (long long) id),
+						flake_layout_name(layout), (long long) id),
 				 errhint("Use a layout with more bits in front of the shard number.")));
 	if (!flake_layout_has_time(layout) || packed == FLAKE_PACKED_NONE)
 		return packed;
@@ -181,7 +179,7 @@ packed_to_exceed(const FlakeLayout *layout, int64 id)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("ids of layout \"%s\" do not exceed %lld at present",
-						name, (long long) id),
+						flake_layout_name(layout), (long long) id),
 				 errdetail("In this layout it is an id of %s.",
 						   timestamptz_to_str(reached)),
 				 errhint("Pass flake_layout_above(layout, id) for the layout.")));
@@ -242,32 +240,56 @@ flake_layout_of(PG_FUNCTION_ARGS)
 }
 
 /*
- * flake_horizon(generator regclass) returns bigint
- *
- * The largest id that may have been handed out; NULL if there is none yet, to
- * who may not read the sequence, and if there is no such generator any more.
+ * The largest id that a generator may have handed out, in its layout.  False if
+ * there is none yet, if the user may not see it, and if there is no such
+ * generator any more: views ask for all that they find.
  */
-Datum
-flake_horizon(PG_FUNCTION_ARGS)
+static bool
+get_horizon(Oid sequence, Oid function, FlakeLayout *layout, int64 *id)
 {
-	Oid			sequence = PG_GETARG_OID(0);
-	FlakeLayout layout;
 	int64		packed;
 	bool		found;
 
 	LockRelationOid(sequence, AccessShareLock);
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)) ||
-		pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
-	{
-		UnlockRelationOid(sequence, AccessShareLock);
-		PG_RETURN_NULL();
-	}
-	(void) flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, false, &layout);
-	found = flake_horizon_read(sequence, &packed);
+	found = flake_generator_layout(sequence, function, true, layout) &&
+		pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
+		flake_horizon_read(sequence, &packed);
 	UnlockRelationOid(sequence, AccessShareLock);
 	if (!found)
+		return false;
+
+	/* setval() allows more than the layout does. */
+	packed = Max(packed, flake_layout_min_packed(layout));
+	packed = Min(packed, flake_layout_max_packed(layout));
+	*id = flake_layout_last_id(layout, packed);
+	return true;
+}
+
+/* flake_horizon(generator regclass) returns bigint */
+Datum
+flake_horizon(PG_FUNCTION_ARGS)
+{
+	FlakeLayout layout;
+	int64		id;
+
+	if (!get_horizon(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid, &layout, &id))
 		PG_RETURN_NULL();
-	PG_RETURN_INT64(flake_layout_last_id(&layout, packed));
+	PG_RETURN_INT64(id);
+}
+
+/* flake_horizon_time(generator regclass) returns timestamptz */
+Datum
+flake_horizon_time(PG_FUNCTION_ARGS)
+{
+	FlakeLayout layout;
+	int64		id;
+	TimestampTz ts;
+
+	if (!get_horizon(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid, &layout, &id) ||
+		!flake_layout_has_time(&layout) ||
+		!flake_layout_tick_start(&layout, flake_layout_tick(&layout, id), &ts))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(ts);
 }
 
 /* What was found in the columns that a generator's ids go into. */
@@ -278,38 +300,85 @@ typedef struct LiveIds
 	int64		id;				/* the largest one in it */
 } LiveIds;
 
-/* Searches one column for ids above a bound. */
+/* The owner of a table. */
+static Oid
+table_owner(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for relation %u", relation);
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/* Changes a setting until AtEOXact_GUC(). */
+static void
+set_for_search(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+}
+
+/* ERROR: a column cannot be searched. */
+static void
+cannot_search(const char *column, const char *reason, int64 below)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot search column %s for ids", column),
+			 errdetail_internal("%s", reason),
+			 errhint("If no id above %lld is in use, pass force => true.",
+					 (long long) below)));
+}
+
+/*
+ * Searches one column for ids above a bound.
+ *
+ * It is done as the table's owner: a view, the expression of an index, or a cast
+ * can run code, and the superuser who calls is not to run that of others.
+ */
 static void
 search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
 {
-	AttrNumber	attnum = get_attnum(relation, attribute);
-	Oid			type = getBaseType(get_atttype(relation, attnum));
+	Oid			type = getBaseType(get_atttype(relation, get_attnum(relation, attribute)));
+	char		kind = get_rel_relkind(relation);
 	char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
 												   get_rel_name(relation));
 	char	   *column = psprintf("%s.%s", table, quote_identifier(attribute));
 	StringInfoData query;
 	Oid			argument_types[] = {INT8OID};
 	Datum		arguments[] = {Int64GetDatum(below)};
+	Oid			user;
+	int			security_context;
+	int			guc_level;
 	Datum		max;
 	bool		isnull;
 
-	/* No cast that somebody has made is to be run by a superuser. */
+	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE)
+		cannot_search(column, "It is not in a table.", below);
 	if (type != INT8OID && type != NUMERICOID && type != TEXTOID && type != VARCHAROID)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot search column %s for ids, because its type is %s",
-						column, format_type_be(type)),
-				 errhint("If no id above %lld is in use, pass force => true.",
-						 (long long) below)));
+		cannot_search(column, psprintf("Its type is %s.", format_type_be(type)), below);
 
 	initStringInfo(&query);
 	appendStringInfo(&query,
 					 "SELECT pg_catalog.max(id) FROM (SELECT %s::pg_catalog.int8 AS id FROM %s) s"
 					 " WHERE id OPERATOR(pg_catalog.>) $1",
 					 quote_identifier(attribute), table);
+
+	GetUserIdAndSecContext(&user, &security_context);
+	SetUserIdAndSecContext(table_owner(relation),
+						   security_context | SECURITY_RESTRICTED_OPERATION);
+	guc_level = NewGUCNestLevel();
+	set_for_search("search_path", "pg_catalog, pg_temp");
+	set_for_search("row_security", "off");	/* an error, not hidden rows */
 	if (SPI_execute_with_args(query.data, 1, argument_types, arguments, NULL,
 							  false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not execute \"%s\"", query.data);
+	AtEOXact_GUC(false, guc_level);
+	SetUserIdAndSecContext(user, security_context);
 
 	live->columns++;
 	max = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
@@ -320,7 +389,10 @@ search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
 	}
 }
 
-/* Searches the columns that flake_columns() lists for ids above a bound. */
+/*
+ * Searches the columns that flake_columns() lists for ids above a bound; not
+ * those of other sessions' temporary tables, which nobody else can read.
+ */
 static LiveIds
 find_live_ids(Oid sequence, int64 below, Oid function)
 {
@@ -346,11 +418,13 @@ find_live_ids(Oid sequence, int64 below, Oid function)
 	for (uint64 i = 0; i < count; i++)
 	{
 		bool		isnull;
-		Datum		relation = SPI_getbinval(columns->vals[i], columns->tupdesc, 1, &isnull);
+		Oid			relation = DatumGetObjectId(SPI_getbinval(columns->vals[i],
+															  columns->tupdesc, 1, &isnull));
 
-		search_column(DatumGetObjectId(relation),
-					  SPI_getvalue(columns->vals[i], columns->tupdesc, 2),
-					  below, &live);
+		if (!isOtherTempNamespace(get_rel_namespace(relation)))
+			search_column(relation,
+						  SPI_getvalue(columns->vals[i], columns->tupdesc, 2),
+						  below, &live);
 	}
 
 	/* What is allocated in SPI goes away with it. */
@@ -362,15 +436,15 @@ find_live_ids(Oid sequence, int64 below, Oid function)
 
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
-check_live_ids(const Generator *generator, int64 below, Oid function)
+check_live_ids(Oid sequence, int64 below, Oid function)
 {
-	LiveIds		live = find_live_ids(generator->sequence, below, function);
+	LiveIds		live = find_live_ids(sequence, below, function);
 
 	if (live.columns == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot tell which ids of generator \"%s\" are in use",
-						get_rel_name(generator->sequence)),
+						get_rel_name(sequence)),
 				 errdetail("No column takes its default from it."),
 				 errhint("If no id above %lld is in use, pass force => true.",
 						 (long long) below)));
@@ -378,7 +452,7 @@ check_live_ids(const Generator *generator, int64 below, Oid function)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot rewind generator \"%s\" below ids that are in use",
-						get_rel_name(generator->sequence)),
+						get_rel_name(sequence)),
 				 errdetail("Column %s has %lld, which could be minted again.",
 						   live.column, (long long) live.id),
 				 errhint("Give the rows with ids above %lld other ids first. If these ids are not of this generator, pass force => true.",
@@ -393,18 +467,29 @@ typedef struct SlotRewind
 	bool		is_shared;		/* found one of all databases that is above */
 } SlotRewind;
 
+static bool
+is_above(Slot *slot, const SlotRewind *rewind)
+{
+	return slot->key.generator == rewind->generator &&
+		(int64) pg_atomic_read_u64(&slot->last) > rewind->value;
+}
+
+static void
+find_shared_slot(Slot *slot, void *arg)
+{
+	SlotRewind *rewind = arg;
+
+	if (is_above(slot, rewind) && slot->key.database == InvalidOid)
+		rewind->is_shared = true;
+}
+
 /* Sets a slot back.  Nobody mints from it meanwhile. */
 static void
 rewind_slot(Slot *slot, void *arg)
 {
-	SlotRewind *rewind = arg;
+	const SlotRewind *rewind = arg;
 
-	if (slot->key.generator != rewind->generator ||
-		(int64) pg_atomic_read_u64(&slot->last) <= rewind->value)
-		return;
-	if (slot->key.database == InvalidOid)
-		rewind->is_shared = true;
-	else
+	if (is_above(slot, rewind))
 		pg_atomic_write_u64(&slot->last, (uint64) rewind->value);
 }
 
@@ -443,12 +528,6 @@ flake_rewind(PG_FUNCTION_ARGS)
 	 */
 	LockRelationOid(sequence, AccessExclusiveLock);
 
-	if (!force)
-	{
-		generator = flake_generator_get(sequence, function);
-		check_live_ids(generator, below, function);
-	}
-
 	generator = flake_generator_get(sequence, function);
 	rewind.generator = generator->key;
 	rewind.value = flake_layout_packed_up_to(&generator->layout, below);
@@ -464,14 +543,20 @@ flake_rewind(PG_FUNCTION_ARGS)
 				 errmsg("the horizon of generator \"%s\" is not above %lld",
 						get_rel_name(sequence), (long long) below),
 				 errhint("The view \"flake_generators\" shows horizons.")));
+	if (!force)
+		check_live_ids(sequence, below, function);
 
-	flake_shmem_each_slot(rewind_slot, &rewind);
+	flake_shmem_each_slot(find_shared_slot, &rewind);
 	if (rewind.is_shared)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot rewind a generator that other databases share"),
 				 errdetail("Ids above the one given have been handed out since the server started."),
 				 errhint("Restart the server, and rewind the generator in every database before it is used.")));
-	flake_horizon_rewind(&generator->horizon, rewind.value);
+
+	/* The search may have led to other look-ups: get it anew. */
+	flake_horizon_rewind(&flake_generator_get(sequence, function)->horizon,
+						 rewind.value);
+	flake_shmem_each_slot(rewind_slot, &rewind);
 	PG_RETURN_VOID();
 }

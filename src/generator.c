@@ -24,11 +24,12 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/pg_class.h"
 #include "commands/seclabel.h"
 #include "common/hashfn.h"
 #include "generator.h"
-#include "preset.h"
+#include "layout_type.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/hsearch.h"
@@ -151,6 +152,7 @@ flake_generator_init(void)
 	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
 }
 
 Oid
@@ -171,6 +173,15 @@ flake_generator_key(Oid sequence, Oid function)
 			return key;
 	}
 	return sequence;
+}
+
+static void
+no_such_generator(Oid sequence)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("generator with OID %u does not exist", sequence),
+			 errdetail("Its sequence has been dropped.")));
 }
 
 /* Why a relation is not a generator. */
@@ -214,10 +225,7 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 		return false;
 
 	if (name == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("generator with OID %u does not exist", sequence),
-				 errdetail("Its sequence has been dropped.")));
+		no_such_generator(sequence);
 	if (text == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
@@ -262,6 +270,8 @@ find_and_lock_builtin(Generator *generator, Oid function)
 			generator->lxid != flake_current_lxid())
 		{
 			generator->sequence = sequence;
+			generator->lxid = InvalidLocalTransactionId;	/* that was another
+															 * one's */
 			lock_sequence(generator);
 		}
 		if (before == invalidations)
@@ -347,8 +357,10 @@ flake_generator_find(Oid sequence, Oid function)
 	if (generator != NULL && generator->valid)
 		return generator;
 	key = flake_generator_key(sequence, function);
-	if (key < FLAKE_BUILTINS)
+	if (key != sequence)
 		return &flake_builtin_generators[key];
+	if (sequence < FirstNormalObjectId)
+		no_such_generator(sequence);	/* nor is its OID one's key */
 
 	if (named_generators == NULL)
 	{
@@ -378,18 +390,14 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 	bool		found;
 
 	if (shard < 0 || shard > flake_layout_max_shard(&generator->layout))
-	{
-		char		name[FLAKE_LAYOUT_TEXT_LEN];
-
-		flake_layout_name(&generator->layout, name);
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("shard %d is out of range", shard),
 				 errdetail("Layout \"%s\" has shards 0 to %d.",
-						   name, flake_layout_max_shard(&generator->layout)),
+						   flake_layout_name(&generator->layout),
+						   flake_layout_max_shard(&generator->layout)),
 				 errhint("Map more keys to one shard, for example with key & %d.",
 						 flake_layout_max_shard(&generator->layout))));
-	}
 
 	entry = slot_cache_lookup(generator->slots, shard);
 	if (entry == NULL)

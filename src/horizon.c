@@ -43,15 +43,23 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
 #include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
 #include "storage/bufmgr.h"
+#include "utils/fmgroids.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
@@ -78,18 +86,49 @@ relation_file(Relation rel)
 #endif
 }
 
-/* Whether this transaction has given a sequence that existed before a new file. */
+/*
+ * For a parallel worker, whose relcache does not know what its leader did:
+ * whether this transaction has changed the sequence's file.  If so, there is a
+ * version of its pg_class row that the transaction has replaced, with another
+ * file.
+ */
+static bool
+file_was_replaced(Relation rel)
+{
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		replaced = false;
+
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationGetRelid(rel)));
+	scan = systable_beginscan(pg_class, ClassOidIndexId, true, SnapshotAny, 1, &key);
+	while (!replaced && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+		TransactionId xmax = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+
+		replaced = TransactionIdIsCurrentTransactionId(xmax) &&
+			!TransactionIdIsCurrentTransactionId(xmin) &&
+			((Form_pg_class) GETSTRUCT(tuple))->relfilenode != rel->rd_rel->relfilenode;
+	}
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return replaced;
+}
+
+/* Whether this transaction has given a sequence a new file after creating it. */
 static bool
 has_uncommitted_file(Relation rel)
 {
+	if (IsParallelWorker())
+		return file_was_replaced(rel);
 #if PG_VERSION_NUM >= 160000
-	SubTransactionId since = rel->rd_firstRelfilelocatorSubid;
+	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 #else
-	SubTransactionId since = rel->rd_firstRelfilenodeSubid;
+	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
 #endif
-
-	return since != InvalidSubTransactionId &&
-		rel->rd_createSubid == InvalidSubTransactionId;
 }
 
 /* Opens the sequence for a change of its horizon. */
@@ -348,11 +387,15 @@ flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
 		(int64) pg_atomic_read_u64(&shared->value) >= ref->max)
 		return false;
 
+	/* Before the LWLock: opening it may read catalogs. */
+	rel = open_sequence(ref);
 	if (wait)
 		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	else if (!LWLockConditionalAcquire(&shared->lock, LW_EXCLUSIVE))
+	{
+		relation_close(rel, NoLock);
 		return false;
-	rel = open_sequence(ref);
+	}
 
 	/* Somebody else may have done it while we waited. */
 	ref->file = relation_file(rel);

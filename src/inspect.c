@@ -18,7 +18,6 @@
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgtime.h"
-#include "preset.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/jsonb.h"
@@ -53,14 +52,10 @@ id_timestamp(const FlakeLayout *layout, int64 id)
 static void
 check_has_time(const FlakeLayout *layout)
 {
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
-
-	if (flake_layout_has_time(layout))
-		return;
-	flake_layout_name(layout, name);
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("layout \"%s\" has no time", name)));
+	if (!flake_layout_has_time(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("layout \"%s\" has no time", flake_layout_name(layout))));
 }
 
 /*
@@ -252,35 +247,30 @@ flake_explain(PG_FUNCTION_ARGS)
 static void
 check_part(const FlakeLayout *layout, const char *part, int64 value, int64 max)
 {
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
-
-	if (value >= 0 && value <= max)
-		return;
-	flake_layout_name(layout, name);
-	ereport(ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("%s %lld is out of range", part, (long long) value),
-			 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
-					   name, part, (long long) max),
-			 errhint("Pass a number in this range.")));
+	if (value < 0 || value > max)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("%s %lld is out of range", part, (long long) value),
+				 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
+						   flake_layout_name(layout), part, (long long) max),
+				 errhint("Pass a number in this range.")));
 }
 
 /* ERROR: an id cannot hold this time. */
 static void
 time_out_of_range(const FlakeLayout *layout)
 {
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
 	TimestampTz starts = DT_NOBEGIN;
 	TimestampTz ends = DT_NOEND;
 
-	flake_layout_name(layout, name);
 	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
 								   &starts);
 	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
 								   &ends);
 	ereport(ERROR,
 			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("timestamp is out of range for layout \"%s\"", name),
+			 errmsg("timestamp is out of range for layout \"%s\"",
+					flake_layout_name(layout)),
 			 errdetail("Its %d bits of time reach from %s to before %s.",
 					   layout->time.bits,
 					   pstrdup(timestamptz_to_str(starts)),

@@ -212,11 +212,11 @@ static bool
 parse_digits(const char **text, int count, int *number)
 {
 	*number = 0;
-	for (; count > 0; count--, (*text) ++)
+	for (; count > 0; count--, (*text)++)
 	{
-		if (**text <'0' || **text >'9')
+		if (**text < '0' || **text > '9')
 			return false;
-		*number = *number * 10 + (**text -'0');
+		*number = *number * 10 + (**text - '0');
 	}
 	return true;
 }
@@ -225,9 +225,9 @@ parse_digits(const char **text, int count, int *number)
 static bool
 accept(const char **text, char c)
 {
-	if (**text !=c)
+	if (**text != c)
 		return false;
-	(*text) ++;
+	(*text)++;
 	return true;
 }
 
@@ -626,16 +626,19 @@ flake_layout_parse(const char *text, FlakeLayout *layout,
 	Parser		parser = {.layout = layout,.error = error};
 
 	memset(layout, 0, sizeof(FlakeLayout));
-	for (text +=strspn(text, BLANKS); *text !='\0'; text +=strspn(text, BLANKS))
+	for (text += strspn(text, BLANKS); *text != '\0'; text += strspn(text, BLANKS))
 	{
 		char		token[MAX_TOKEN_LEN + 1];
 		size_t		length = strcspn(text, BLANKS);
 		size_t		kept = Min(length, MAX_TOKEN_LEN);
 		char	   *separator;
 
+		/* Do not cut a character of several bytes. */
+		while (kept < length && kept > 0 && (text[kept - 1] & 0x80) != 0)
+			kept--;
 		memcpy(token, text, kept);
 		token[kept] = '\0';
-		text	  +=length;
+		text += length;
 
 		separator = strpbrk(token, "=:");
 		if (length > MAX_TOKEN_LEN || separator == NULL)
@@ -658,7 +661,7 @@ append(char *text, const char *format,...)
 	va_list		args;
 
 	va_start(args, format);
-	vsnprintf(text +length, FLAKE_LAYOUT_TEXT_LEN - length, format, args);
+	vsnprintf(text + length, FLAKE_LAYOUT_TEXT_LEN - length, format, args);
 	va_end(args);
 }
 
@@ -696,7 +699,7 @@ flake_layout_print(const FlakeLayout *layout, char text[FLAKE_LAYOUT_TEXT_LEN])
 	int			nfields = flake_layout_fields(layout, fields);
 	int			unit = 0;
 
-	text[		0] = '\0';
+	text[0] = '\0';
 
 	for (int i = 0; i < nfields; i++)
 		append(text, "%s:%d ", fields[i]->name, fields[i]->bits);

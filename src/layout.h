@@ -106,17 +106,16 @@ extern void flake_layout_print(const FlakeLayout *layout,
  */
 extern int64 flake_layout_packed_up_to(const FlakeLayout *layout, int64 id);
 
-/*
- * The largest id of a packed value, whatever its shard.  Every id of an
- * earlier packed value is below, unless shards come before the sequence and
- * there is no time.
- */
+/* The largest id of a packed value and of all before, whatever its shard. */
 extern int64 flake_layout_last_id(const FlakeLayout *layout, int64 packed);
 
 /* The largest shard number; the smallest is 0. */
 extern int32 flake_layout_max_shard(const FlakeLayout *layout);
 
-/* The instant at which a tick starts; false if timestamptz cannot hold it. */
+/*
+ * The instant at which a tick starts; false if timestamptz cannot hold it, or
+ * if from the epoch to it there are 2^63 us or more.
+ */
 extern bool flake_layout_tick_start(const FlakeLayout *layout, int64 tick,
 									TimestampTz *ts);
 
@@ -168,7 +167,8 @@ flake_layout_min_tick(const FlakeLayout *layout)
 
 /*
  * The tick that contains a finite instant, for a layout with time.  It may be
- * outside of the range above.
+ * outside of the range above, and is as far outside as can be if from the
+ * epoch to the instant there are 2^63 us or more.
  */
 static inline int64
 flake_layout_tick_at(const FlakeLayout *layout, TimestampTz ts)

@@ -85,7 +85,7 @@ nearest_preset(const char *word)
 static bool
 is_word(const char *text)
 {
-	return *text !='\0' && strpbrk(text, ":= \t\n\r\f\v") == NULL;
+	return *text != '\0' && strpbrk(text, ":= \t\n\r\f\v") == NULL;
 }
 
 /* Reads a preset's name or a layout's text; returns NULL after a soft error. */
@@ -126,6 +126,19 @@ read_layout(const char *text, fmNodePtr escontext)
 	return layout;
 }
 
+char *
+flake_layout_name(const FlakeLayout *layout)
+{
+	char	   *name = palloc(FLAKE_LAYOUT_TEXT_LEN);
+	const char *preset = flake_preset_name(layout);
+
+	if (preset != NULL)
+		strlcpy(name, preset, FLAKE_LAYOUT_TEXT_LEN);
+	else
+		flake_layout_print(layout, name);
+	return name;
+}
+
 /* flake_layout_in(cstring) returns flake_layout */
 Datum
 flake_layout_in(PG_FUNCTION_ARGS)
@@ -163,7 +176,7 @@ flake_layout_recv(PG_FUNCTION_ARGS)
 Datum
 flake_layout_send(PG_FUNCTION_ARGS)
 {
-	char text[	FLAKE_LAYOUT_TEXT_LEN];
+	char		text[FLAKE_LAYOUT_TEXT_LEN];
 	StringInfoData message;
 
 	flake_layout_print(FLAKE_GETARG_LAYOUT(0), text);
@@ -306,17 +319,16 @@ flake_layout_above(PG_FUNCTION_ARGS)
 																   TimestampTzGetDatum(now),
 																   PG_GETARG_DATUM(2)));
 	FlakeLayout *above = palloc(sizeof(FlakeLayout));
-	char text[	FLAKE_LAYOUT_TEXT_LEN];
+	char		text[FLAKE_LAYOUT_TEXT_LEN];
 	FlakeLayoutError error;
 	int64		wanted_tick;
 	int64		now_tick;
 	int64		elapsed_us;
 
-	flake_layout_name(layout, text);
 	if (!flake_layout_has_time(layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("layout \"%s\" has no time", text),
+				 errmsg("layout \"%s\" has no time", flake_layout_name(layout)),
 				 errhint("Let a generator begin above an id with flake_create_generator(name, layout, after).")));
 	if (TIMESTAMP_NOT_FINITE(reserved) || reserved < now)
 		ereport(ERROR,
@@ -336,7 +348,7 @@ flake_layout_above(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("no epoch makes ids of layout \"%s\" exceed %lld by the reserve",
-							text, (long long) id),
+							flake_layout_name(layout), (long long) id),
 					 errdetail("Its %d bits of time have no room above it.",
 							   layout->time.bits),
 					 errhint("Use a layout with more bits of time, or a longer unit.")));
@@ -374,17 +386,16 @@ flake_shard_number(PG_FUNCTION_ARGS)
 	Datum	   *numbers;
 	bool	   *nulls;
 	int			count;
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
 	int64		shard = 0;
 
-	flake_layout_name(layout, name);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), INT4OID, sizeof(int32), true,
 					  TYPALIGN_INT, &numbers, &nulls, &count);
 	if (count != layout->nparts)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("wrong number of parts of the shard number: %d", count),
-				 errdetail("Layout \"%s\" has these: %s.", name,
+				 errdetail("Layout \"%s\" has these: %s.",
+						   flake_layout_name(layout),
 						   layout->nparts > 0 ? part_names(layout) : "none")));
 
 	for (int i = 0; i < count; i++)
@@ -402,7 +413,8 @@ flake_shard_number(PG_FUNCTION_ARGS)
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("%s %d is out of range", part->name, number),
 					 errdetail("Layout \"%s\" has %s numbers 0 to %lld.",
-							   name, part->name, (long long) max)));
+							   flake_layout_name(layout), part->name,
+							   (long long) max)));
 		shard = shard << part->bits | number;
 	}
 	PG_RETURN_INT32((int32) shard);

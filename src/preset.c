@@ -114,18 +114,15 @@ flake_preset_layout(const FlakePreset *preset)
 	return layout;
 }
 
-void
-flake_layout_name(const FlakeLayout *layout, char name[FLAKE_LAYOUT_TEXT_LEN])
+const char *
+flake_preset_name(const FlakeLayout *layout)
 {
 	for (const FlakePreset *preset = flake_presets; preset->name != NULL; preset++)
 	{
 		FlakeLayout candidate = flake_preset_layout(preset);
 
 		if (memcmp(&candidate, layout, sizeof(FlakeLayout)) == 0)
-		{
-			strlcpy(name, preset->name, FLAKE_LAYOUT_TEXT_LEN);
-			return;
-		}
+			return preset->name;
 	}
-	flake_layout_print(layout, name);
+	return NULL;
 }

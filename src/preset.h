@@ -32,12 +32,8 @@ extern const FlakePreset *flake_preset_find(const char *name);
 /* The layout of a preset. */
 extern FlakeLayout flake_preset_layout(const FlakePreset *preset);
 
-/*
- * What messages call a layout: its preset's name, or if it is no preset its
- * text.
- */
-extern void flake_layout_name(const FlakeLayout *layout,
-							  char name[FLAKE_LAYOUT_TEXT_LEN]);
+/* The name of the preset that a layout is; NULL if it is none. */
+extern const char *flake_preset_name(const FlakeLayout *layout);
 
 #pragma GCC visibility pop
 

@@ -34,9 +34,9 @@
 #include "access/xact.h"
 #include "common/pg_prng.h"
 #include "flakeid.h"
+#include "layout_type.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
-#include "preset.h"
 #include "slot.h"
 #include "storage/latch.h"
 #include "utils/timestamp.h"
@@ -94,6 +94,7 @@ flake_slot_flush_count(void)
 	if (counted_ids > 0)
 		pg_atomic_fetch_add_u64(&counted_slot->issued, (int64) counted_ids);
 	counted_ids = 0;
+	counted_slot = NULL;
 }
 
 static inline void
@@ -113,9 +114,22 @@ transaction_ends(XactEvent event, void *arg)
 	flake_slot_flush_count();
 }
 
+/*
+ * With a subtransaction that is undone the generator may go that counted_slot is
+ * of, and its slots with the next look-up.
+ */
+static void
+subtransaction_ends(SubXactEvent event, SubTransactionId subid,
+					SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		flake_slot_flush_count();
+}
+
 void
 flake_slot_init(void)
 {
+	RegisterSubXactCallback(subtransaction_ends, NULL);
 	RegisterXactCallback(transaction_ends, NULL);
 }
 
@@ -257,11 +271,10 @@ note_clock_behind(Slot *slot)
 static void
 lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {
-	char		name[FLAKE_LAYOUT_TEXT_LEN];
+	const char *name = flake_layout_name(layout);
 	TimestampTz start = DT_NOBEGIN;
 	TimestampTz end = DT_NOEND;
 
-	flake_layout_name(layout, name);
 	if (!flake_layout_has_time(layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),

@@ -84,13 +84,13 @@ parse_worker(const char *text, uint8 bytes[WORKER_LEN])
 		char		pair[3] = {0};
 
 		if (i > 0 && (*text == ':' || *text == '-'))
-			text	  ++;
+			text++;
 
 		if (strspn(text, HEX_DIGITS) < 2)
 			return false;
 		memcpy(pair, text, 2);
 		bytes[i] = (uint8) strtoul(pair, NULL, 16);
-		text	  +=2;
+		text += 2;
 	}
 	return *text == '\0';
 }
