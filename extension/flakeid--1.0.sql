@@ -375,7 +375,7 @@ AS 'MODULE_PATHNAME', 'flake_uuid'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_uuid() IS
-'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; while the server runs the same is unique over all its databases; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
+'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; unique over all databases of the server while it runs, over restarts in each database; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
 
 CREATE FUNCTION @extschema@.flake_uuid_decode(id uuid,
     OUT ts timestamptz, OUT worker macaddr, OUT sequence int)
@@ -556,6 +556,9 @@ COMMENT ON FUNCTION @extschema@.flake_load_library() IS
 CREATE EVENT TRIGGER flakeid_load_library ON ddl_command_start
 WHEN TAG IN ('SECURITY LABEL')
 EXECUTE FUNCTION @extschema@.flake_load_library();
+
+-- also in a session whose session_replication_role is replica
+ALTER EVENT TRIGGER flakeid_load_library ENABLE ALWAYS;
 
 COMMENT ON EVENT TRIGGER flakeid_load_library IS
 'loads flakeid''s library for SECURITY LABEL FOR flakeid, by which dumps restore generators';

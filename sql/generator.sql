@@ -101,6 +101,15 @@ SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON TABLE a_table IS 'seq:63'$
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721'$$);
 \x off
 
+-- A dump can be restored in a session that has not loaded the library, and in one
+-- in which ordinary event triggers do not fire.
+\c -
+SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721';
+\c -
+SET session_replication_role = replica;
+SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721';
+RESET session_replication_role;
+
 -- nor do setval(), ALTER SEQUENCE and TRUNCATE make ids repeat
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'orders_id'), what text);
 ALTER SEQUENCE orders_id OWNED BY orders.id;

@@ -282,6 +282,29 @@ my $last = (ask($session, 'SELECT ids.flake_id(5)'))[0];
 ask($session, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA public');
 cmp_ok((ask($session, 'SELECT public.flake_id(5)'))[0],
 	'>', $last, 'unique: created again in another schema');
+
+# A session that could not get its lock on the new generator does not mint
+# without: what it reserved would be lost with the file that is being replaced.
+$session = new_session($node);
+my $other = new_session($node);
+ask($session, 'SELECT public.flake_id(5)');
+ask($other, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA public');
+ask($other, 'BEGIN; ALTER SEQUENCE public.flake_default RESTART');
+ask($session, "BEGIN; SET LOCAL lock_timeout = '100ms'; SAVEPOINT s");
+for my $attempt ('first', 'second')
+{
+	my (undef, $stderr) = ask($session, 'SELECT public.flake_id(5)');
+	like(
+		$stderr,
+		qr/^ERROR:  55P03: /m,
+		"no lock on the generator, no id: $attempt attempt");
+	ask($session, 'ROLLBACK TO s');
+}
+ask($other, 'COMMIT');
+cmp_ok((ask($session, 'SELECT public.flake_id(5)'))[0],
+	'>', $last, 'with the lock, there is one');
+ask($session, 'COMMIT');
+end_session($other);
 end_session($session);
 
 $node->stop;
