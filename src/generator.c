@@ -270,8 +270,8 @@ find_and_lock_builtin(Generator *generator, Oid function)
 			generator->lxid != flake_current_lxid())
 		{
 			generator->sequence = sequence;
-			generator->lxid = InvalidLocalTransactionId;	/* that was another
-															 * one's */
+			/* Should this fail, there is no lock on the new one. */
+			generator->lxid = InvalidLocalTransactionId;
 			lock_sequence(generator);
 		}
 		if (before == invalidations)
