@@ -22,7 +22,7 @@
 	((condition) ? (void) 0 : check_failed(__FILE__, __LINE__, #condition))
 
 extern void check_failed(const char *file, int line, const char *condition)
-			pg_attribute_noreturn();
+			__attribute__((noreturn));
 
 /*
  * Reads the text of a layout, and returns whether it is one.  It must either

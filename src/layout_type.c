@@ -19,6 +19,7 @@
 #include "funcapi.h"
 #include "layout_type.h"
 #include "libpq/pqformat.h"
+#include "nodes/nodes.h"
 #include "preset.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -90,7 +91,7 @@ is_word(const char *text)
 
 /* Reads a preset's name or a layout's text; returns NULL after a soft error. */
 static FlakeLayout *
-read_layout(const char *text, fmNodePtr escontext)
+read_layout(const char *text, Node *escontext)
 {
 	FlakeLayout *layout = palloc(sizeof(FlakeLayout));
 	FlakeLayoutError error;
