@@ -72,7 +72,6 @@ SELECT * FROM attempt($$SELECT 'seq:63 unit=1ms'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'seq:63 block=0'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'seq:63 blokc=10'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'ts:41 shard seq:10 epoch=0'::flake_layout$$);
-SELECT * FROM attempt($$SELECT 'ts:41 seq:10 epoch=0 '::flake_layout || repeat('x', 100)::text::flake_layout$$);
 SELECT * FROM attempt($$SELECT ('ts:41 seq:10 epoch=0 ' || repeat('x', 100))::flake_layout$$);
 -- a preset's name, misspelt
 SELECT * FROM attempt($$SELECT 'instagran'::flake_layout$$);
