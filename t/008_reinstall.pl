@@ -286,7 +286,7 @@ cmp_ok((ask($session, 'SELECT public.flake_id(5)'))[0],
 # A session that could not get its lock on the new generator does not mint
 # without: what it reserved would be lost with the file that is being replaced.
 $session = new_session($node);
-my $other = new_session($node);
+$other = new_session($node);
 ask($session, 'SELECT public.flake_id(5)');
 ask($other, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA public');
 ask($other, 'BEGIN; ALTER SEQUENCE public.flake_default RESTART');

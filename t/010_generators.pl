@@ -103,13 +103,17 @@ foreach my $drop (
 	}
 	is(first_descent(\@ids), undef, "before $drop: all ids increase");
 
-	# One of those who have used it is the one to drop it.
+	# One of those who have used it is the one to drop it.  (Of a name whose schema
+	# is gone, PostgreSQL 19 says what it says of any, and earlier ones 3F000.)
 	value($one, "SET client_min_messages = error; $drop");
 	foreach my $i (0 .. $#sessions)
 	{
 		is_deeply(
-			[ map { error_code(ask($sessions[$i], $_)) } @uses ],
-			[ '42P01', $drop =~ /SCHEMA/ ? '3F000' : '42P01', '42P01' ],
+			[
+				map { error_code(ask($sessions[$i], $_)) =~ s/^3F000$/42P01/r }
+				  @uses
+			],
+			[ ('42P01') x 3 ],
 			"$drop: session $i gets an error");
 	}
 	like(
