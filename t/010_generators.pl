@@ -104,7 +104,7 @@ foreach my $drop (
 	is(first_descent(\@ids), undef, "before $drop: all ids increase");
 
 	# One of those who have used it is the one to drop it.  (Of a name whose schema
-	# is gone, PostgreSQL 19 says what it says of any, and earlier ones 3F000.)
+	# is gone, PostgreSQL 18 and 19 say what they say of any, earlier ones 3F000.)
 	value($one, "SET client_min_messages = error; $drop");
 	foreach my $i (0 .. $#sessions)
 	{
