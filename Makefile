@@ -10,6 +10,7 @@ DATA = extension/flakeid--1.0.sql
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
+	src/shard.o \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \

@@ -570,6 +570,61 @@ SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_uuid'::pg_catalog.
 SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_catalog.regclass);
 
 
+-- Shards
+
+CREATE TABLE @extschema@.flake_shard_state (
+    generator  regclass NOT NULL,
+    shard      int NOT NULL,
+    attached   boolean NOT NULL,
+    after      bigint,
+    changed_at timestamptz NOT NULL,
+    PRIMARY KEY (generator, shard)
+);
+
+COMMENT ON TABLE @extschema@.flake_shard_state IS
+'the shards that were detached or attached on this server, by flake_detach() and flake_attach(); see the view flake_shards';
+
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_shard_state',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) generator)');
+
+CREATE FUNCTION @extschema@.flake_detach(shard int,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_detach'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
+
+CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_attach'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
+'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; null if shard or generator is; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present';
+
+CREATE VIEW @extschema@.flake_shards AS
+SELECT s.generator,
+       s.shard,
+       CASE WHEN s.attached THEN 'attached' ELSE 'detached' END AS state,
+       s.after,
+       s.changed_at
+FROM @extschema@.flake_shard_state s
+JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) s.generator;
+
+COMMENT ON VIEW @extschema@.flake_shards IS
+'the shards that were detached or attached on this server';
+COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
+COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
+COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not';
+COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above';
+COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached or attached';
+
+GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
+
+
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(

@@ -35,6 +35,7 @@
 #include "generator.h"
 #include "layout_type.h"
 #include "miscadmin.h"
+#include "slot.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -151,12 +152,8 @@ create_sequence(RangeVar *name, const FlakeLayout *layout)
 	return get_relname_relid(name->relname, schema);
 }
 
-/*
- * The packed value that ids must be above to exceed an id.  ERROR if none can,
- * or only after more waiting than a caller may have to do.
- */
-static int64
-packed_to_exceed(const FlakeLayout *layout, int64 id)
+int64
+flake_packed_to_exceed(const FlakeLayout *layout, int64 id)
 {
 	int64		packed = flake_layout_packed_up_to(layout, id);
 	TimestampTz reached;
@@ -209,7 +206,7 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	layout = *FLAKE_GETARG_LAYOUT(1);
 	if (!PG_ARGISNULL(2))
-		above = packed_to_exceed(&layout, PG_GETARG_INT64(2));
+		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2));
 
 	sequence = create_sequence(name, &layout);
 	flake_layout_print(&layout, label);
@@ -300,9 +297,8 @@ typedef struct LiveIds
 	int64		id;				/* the largest one in it */
 } LiveIds;
 
-/* The owner of a table. */
-static Oid
-table_owner(Oid relation)
+Oid
+flake_relation_owner(Oid relation)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
 	Oid			owner;
@@ -369,7 +365,7 @@ search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
 					 quote_identifier(attribute), table);
 
 	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(table_owner(relation),
+	SetUserIdAndSecContext(flake_relation_owner(relation),
 						   security_context | SECURITY_RESTRICTED_OPERATION);
 	guc_level = NewGUCNestLevel();
 	set_for_search("search_path", "pg_catalog, pg_temp");
@@ -471,7 +467,7 @@ static bool
 is_above(Slot *slot, const SlotRewind *rewind)
 {
 	return slot->key.generator == rewind->generator &&
-		(int64) pg_atomic_read_u64(&slot->last) > rewind->value;
+		flake_slot_last(slot) > rewind->value;
 }
 
 static void
@@ -490,7 +486,7 @@ rewind_slot(Slot *slot, void *arg)
 	const SlotRewind *rewind = arg;
 
 	if (is_above(slot, rewind))
-		pg_atomic_write_u64(&slot->last, (uint64) rewind->value);
+		flake_slot_rewind(slot, rewind->value);
 }
 
 /*

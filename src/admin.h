@@ -10,7 +10,18 @@
 #ifndef FLAKEID_ADMIN_H
 #define FLAKEID_ADMIN_H
 
+#include "layout.h"
+
 #pragma GCC visibility push(hidden)
+
+/*
+ * The packed value that ids must be above to exceed an id.  ERROR if none can,
+ * or only after more waiting than a caller may have to do.
+ */
+extern int64 flake_packed_to_exceed(const FlakeLayout *layout, int64 id);
+
+/* The owner of a table. */
+extern Oid	flake_relation_owner(Oid relation);
 
 /* Registers the provider of the labels that layouts are; at library load. */
 extern void flake_admin_init(void);

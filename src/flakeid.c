@@ -30,6 +30,7 @@ PG_MODULE_MAGIC;
 int			flake_shard = -1;
 int			flake_max_ahead_ms = 15000;
 int			flake_max_wait_ms = 10000;
+bool		flake_require_attach = false;
 static char *flake_worker = NULL;	/* see wide.c */
 
 static shmem_request_hook_type prev_shmem_request_hook = NULL;
@@ -64,6 +65,12 @@ _PG_init(void)
 							NULL,
 							&flake_max_wait_ms, 10000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("flakeid.require_attach",
+							 "Lets only shards be minted that were attached with flake_attach().",
+							 NULL,
+							 &flake_require_attach, false,
+							 PGC_SIGHUP, 0, NULL, flake_assign_require_attach,
+							 NULL);
 	DefineCustomStringVariable("flakeid.worker",
 							   "Sets the worker of the UUIDs that flake_uuid() mints.",
 							   "Empty means the first hardware address of the machine.",

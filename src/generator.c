@@ -155,6 +155,13 @@ flake_generator_init(void)
 	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
 }
 
+/* What was not checked while it was off is when it is on. */
+void
+flake_assign_require_attach(bool value, void *extra)
+{
+	each_generator(forget_catalogs);
+}
+
 Oid
 flake_generator_sequence(Oid key, Oid function)
 {
@@ -406,8 +413,16 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 		Slot	   *slot = flake_shmem_slot(generator->key, shard);
 
 		entry = slot_cache_insert(generator->slots, shard, &found);
+		entry->checked = false;
 		entry->slot = slot;
 		entry->image = flake_layout_shard_image(&generator->layout, shard);
 	}
 	generator->recent = *entry;
+}
+
+void
+flake_generator_mark_checked(Generator *generator)
+{
+	generator->recent.checked = true;
+	slot_cache_lookup(generator->slots, generator->recent.shard)->checked = true;
 }

@@ -26,6 +26,7 @@ typedef struct GeneratorSlot
 {
 	int32		shard;			/* hash key */
 	char		status;			/* used by simplehash */
+	bool		checked;		/* found to be attached, if it must be */
 	Slot	   *slot;
 	int64		image;
 } GeneratorSlot;
@@ -121,6 +122,12 @@ flake_generator_slot(Generator *generator, int32 shard)
 		flake_generator_find_slot(generator, shard);
 	return &generator->recent;
 }
+
+/* Notes that the slot found last is that of an attached shard. */
+extern void flake_generator_mark_checked(Generator *generator);
+
+/* The assign hook of flakeid.require_attach. */
+extern void flake_assign_require_attach(bool value, void *extra);
 
 /*
  * Reads the layout of a generator from the catalogs.  ERROR 42P01 if the

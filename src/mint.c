@@ -15,7 +15,7 @@
 #include "funcapi.h"
 #include "generator.h"
 #include "miscadmin.h"
-#include "slot.h"
+#include "shard.h"
 #include "tcop/utility.h"
 
 PG_FUNCTION_INFO_V1(flake_id);
@@ -39,11 +39,10 @@ check_may_write(const char *function_name)
 
 /* Mints one id. */
 static inline int64
-mint(Generator *generator, int32 shard)
+mint(Generator *generator, int32 shard, Oid function)
 {
 	const GeneratorSlot *slot = flake_generator_slot(generator, shard);
-	int64		packed = flake_slot_claim(slot->slot, &generator->layout,
-										  &generator->horizon, 1);
+	int64		packed = flake_shard_claim(generator, slot, 1, function);
 
 	last_id = flake_layout_id(&generator->layout, packed, slot->image);
 	has_last_id = true;
@@ -57,7 +56,7 @@ flake_id(PG_FUNCTION_ARGS)
 	check_may_write("flake_id()");
 	PG_RETURN_INT64(mint(flake_generator_builtin(FLAKE_DEFAULT,
 												 fcinfo->flinfo->fn_oid),
-						 PG_GETARG_INT32(0)));
+						 PG_GETARG_INT32(0), fcinfo->flinfo->fn_oid));
 }
 
 /* flake_id(shard int, generator regclass) returns bigint */
@@ -67,7 +66,7 @@ flake_id_of_generator(PG_FUNCTION_ARGS)
 	check_may_write("flake_id()");
 	PG_RETURN_INT64(mint(flake_generator_get(PG_GETARG_OID(1),
 											 fcinfo->flinfo->fn_oid),
-						 PG_GETARG_INT32(0)));
+						 PG_GETARG_INT32(0), fcinfo->flinfo->fn_oid));
 }
 
 /* flake_id() returns bigint */
@@ -83,7 +82,7 @@ flake_id_of_setting(PG_FUNCTION_ARGS)
 				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
 	PG_RETURN_INT64(mint(flake_generator_builtin(FLAKE_DEFAULT,
 												 fcinfo->flinfo->fn_oid),
-						 flake_shard));
+						 flake_shard, fcinfo->flinfo->fn_oid));
 }
 
 /* flake_sibling(id bigint, generator regclass) returns bigint */
@@ -96,7 +95,8 @@ flake_sibling(PG_FUNCTION_ARGS)
 	generator = flake_generator_get(PG_GETARG_OID(1), fcinfo->flinfo->fn_oid);
 	PG_RETURN_INT64(mint(generator,
 						 flake_layout_shard(&generator->layout,
-											PG_GETARG_INT64(0))));
+											PG_GETARG_INT64(0)),
+						 fcinfo->flinfo->fn_oid));
 }
 
 /* What flake_ids() has claimed and goes on returning. */
@@ -141,8 +141,8 @@ flake_ids(PG_FUNCTION_ARGS)
 		range->image = slot->image;
 		if (count > 0)
 		{
-			range->first = flake_slot_claim(slot->slot, &generator->layout,
-											&generator->horizon, count);
+			range->first = flake_shard_claim(generator, slot, count,
+											 fcinfo->flinfo->fn_oid);
 			last_id = flake_layout_id(&range->layout, range->first + count - 1,
 									  range->image);
 			has_last_id = true;

@@ -62,7 +62,9 @@ typedef struct Horizon
 typedef struct Slot
 {
 	FlakeKey	key;			/* must be first */
-	pg_atomic_uint64 last;		/* packed: the last value handed out */
+	pg_atomic_uint64 last;		/* packed: the last value handed out, or
+								 * FLAKE_PACKED_NONE if the slot is closed */
+	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
 
 	/* Statistics; minting does not depend on them. */
 	pg_atomic_uint64 seen;		/* the latest clock reading, TimestampTz */

@@ -373,6 +373,7 @@ read_clock(const FlakeLayout *layout, int64 above)
 typedef enum Attempt
 {
 	CLAIMED,
+	CLOSED,						/* the shard may be fenced: see shard.c */
 	AGAIN,						/* another session or the clock moved */
 	TOO_FAR_AHEAD				/* the clock must come nearer first */
 } Attempt;
@@ -435,6 +436,9 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	int64		end,
 				margin;
 
+	if (unlikely((int64) last == FLAKE_PACKED_NONE))
+		return CLOSED;
+
 	/* M1, M2 */
 	*now = 0;
 	if (likely(flake_layout_has_time(layout)))
@@ -472,41 +476,99 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 }
 
 /* Tries until it works.  Apart from the usual case, to keep that one short. */
-static pg_noinline int64
+static pg_noinline bool
 claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
-				int64 n)
+				int64 n, int64 *first)
 {
 	instr_time	waiting_since;	/* monotonic: the clock is what we wait for */
 	TimestampTz now;
-	int64		first;
 
 	INSTR_TIME_SET_ZERO(waiting_since);
 	for (;;)
 	{
-		switch (try_claim(slot, layout, horizon, n, &first, &now))
+		switch (try_claim(slot, layout, horizon, n, first, &now))
 		{
 			case CLAIMED:
-				return first;
+				return true;
+			case CLOSED:
+				return false;
 			case AGAIN:
 				CHECK_FOR_INTERRUPTS();
 				break;
 			case TOO_FAR_AHEAD:
-				wait_for_clock(slot, layout, first, first + n - 1, now,
+				wait_for_clock(slot, layout, *first, *first + n - 1, now,
 							   &waiting_since);
 				break;
 		}
 	}
 }
 
-int64
+bool
 flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
-				 int64 n)
+				 int64 n, int64 *first)
 {
 	TimestampTz now;
-	int64		first;
 
 	Assert(n > 0);
-	if (likely(try_claim(slot, layout, horizon, n, &first, &now) == CLAIMED))
-		return first;
-	return claim_patiently(slot, layout, horizon, n);
+	if (likely(try_claim(slot, layout, horizon, n, first, &now) == CLAIMED))
+		return true;
+	return claim_patiently(slot, layout, horizon, n, first);
+}
+
+/* Raises slot->resume to at least a packed value. */
+static void
+raise_resume(Slot *slot, int64 value)
+{
+	uint64		resume = pg_atomic_read_u64(&slot->resume);
+
+	while ((int64) resume < value &&
+		   !pg_atomic_compare_exchange_u64(&slot->resume, &resume, (uint64) value))
+		;
+}
+
+int64
+flake_slot_close(Slot *slot)
+{
+	uint64		last = pg_atomic_read_u64(&slot->last);
+
+	/*
+	 * The value to go on from is noted first: whoever finds the slot closed
+	 * finds it there.
+	 */
+	while ((int64) last != FLAKE_PACKED_NONE)
+	{
+		raise_resume(slot, (int64) last);
+		if (pg_atomic_compare_exchange_u64(&slot->last, &last,
+										   (uint64) FLAKE_PACKED_NONE))
+			break;
+	}
+	return (int64) pg_atomic_read_u64(&slot->resume);
+}
+
+void
+flake_slot_open(Slot *slot, int64 above)
+{
+	uint64		closed = (uint64) FLAKE_PACKED_NONE;
+
+	/* An open slot has some value. */
+	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
+	(void) pg_atomic_compare_exchange_u64(&slot->last, &closed,
+										  pg_atomic_read_u64(&slot->resume));
+}
+
+void
+flake_slot_rewind(Slot *slot, int64 value)
+{
+	pg_atomic_write_u64(&slot->resume, (uint64) value);
+	if ((int64) pg_atomic_read_u64(&slot->last) != FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&slot->last, (uint64) value);
+}
+
+int64
+flake_slot_last(Slot *slot)
+{
+	int64		last = (int64) pg_atomic_read_u64(&slot->last);
+
+	return last != FLAKE_PACKED_NONE ? last
+		: (int64) pg_atomic_read_u64(&slot->resume);
 }

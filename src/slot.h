@@ -16,16 +16,39 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Claims n successive packed values (n > 0) of a slot and returns the first;
- * the last is n - 1 more.  They are the caller's alone, for ever.
+ * Claims n successive packed values (n > 0) of a slot and sets *first to the
+ * first; the last is n - 1 more.  They are the caller's alone, for ever.  False
+ * if the slot is closed: nothing can be claimed until it has been opened.
  *
  * May wait for the clock, interruptibly, up to flakeid.max_wait.  Errors, all
  * of them before anything is claimed: 53400 if the clock is too far behind,
  * or n is more than the settings allow at once; 22003 if the layout's lifetime
  * is over; what flake_horizon_extend() raises.
  */
-extern int64 flake_slot_claim(Slot *slot, const FlakeLayout *layout,
-							  HorizonRef *horizon, int64 n);
+extern bool flake_slot_claim(Slot *slot, const FlakeLayout *layout,
+							 HorizonRef *horizon, int64 n, int64 *first);
+
+/*
+ * Closing and opening: who closes holds a lock that conflicts with that of who
+ * opens (see shard.c), or what was handed out in between could come again.
+ *
+ * Closes a slot: after this no claim succeeds, in any session, until it is
+ * opened.  Returns a packed value that no claim so far has exceeded, or
+ * FLAKE_PACKED_NONE if there was none since the server started.
+ */
+extern int64 flake_slot_close(Slot *slot);
+
+/*
+ * Opens a slot, if it is closed, for claims above what was claimed before and
+ * above a packed value.
+ */
+extern void flake_slot_open(Slot *slot, int64 above);
+
+/* Sets a slot back, open or closed, from which nobody mints meanwhile. */
+extern void flake_slot_rewind(Slot *slot, int64 value);
+
+/* The last value that was handed out, also of a closed slot. */
+extern int64 flake_slot_last(Slot *slot);
 
 /* Adds what this session has claimed since the last call to slot->issued. */
 extern void flake_slot_flush_count(void);

@@ -34,7 +34,7 @@ collect_slot(Slot *slot, void *arg)
 	List	  **slots = arg;
 	Slot	   *copy;
 
-	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
+	if (flake_slot_last(slot) == FLAKE_PACKED_NONE)
 		return;
 	copy = palloc(sizeof(Slot));
 	*copy = *slot;
@@ -99,7 +99,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 			continue;
 
 		last_id = flake_layout_id(&layout,
-								  (int64) pg_atomic_read_u64(&slot->last),
+								  flake_slot_last(slot),
 								  flake_layout_shard_image(&layout, slot->key.shard));
 		values[i++] = ObjectIdGetDatum(sequence);
 		values[i++] = Int32GetDatum(slot->key.shard);

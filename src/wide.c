@@ -37,7 +37,7 @@
 #include "generator.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "slot.h"
+#include "shard.h"
 #include "tcop/utility.h"
 #include "text.h"
 #include "utils/builtins.h"
@@ -189,8 +189,8 @@ claim(Oid key, FunctionCallInfo fcinfo, const char *function_name,
 		PreventCommandIfReadOnly(function_name);
 	generator = flake_generator_builtin(key, fcinfo->flinfo->fn_oid);
 	*layout = &generator->layout;
-	return flake_slot_claim(flake_generator_slot(generator, 0)->slot,
-							&generator->layout, &generator->horizon, 1);
+	return flake_shard_claim(generator, flake_generator_slot(generator, 0), 1,
+							 fcinfo->flinfo->fn_oid);
 }
 
 /* flake_uuid() returns uuid */

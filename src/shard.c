@@ -1,0 +1,318 @@
+/*-------------------------------------------------------------------------
+ *
+ * shard.c
+ *	  SQL functions that say which shards this server mints: fencing.
+ *
+ * A shard moves to another server in three steps: detach it here, bring its
+ * rows over, attach it there.  No id may be minted here after the first step,
+ * and none there that was minted here before.  So:
+ *
+ *	F1	flake_detach() closes the shard's slot before it returns.  No claim
+ *		succeeds on a closed slot.
+ *	F2	A slot is opened only by who has read in the table of shard states
+ *		that the shard is not detached, while holding the shard's lock, which
+ *		conflicts with that of detaching and attaching till their end.
+ *	F3	What flake_detach() returns is at or above everything handed out here,
+ *		and the first id after flake_attach() is above what it was given.
+ *
+ * Every slot is closed when the server starts.  So the state is the table's
+ * alone, which is replicated, undone by ROLLBACK and read again after a crash;
+ * that a slot is closed says no more than "look there".
+ *
+ * The lock is a heavyweight one of the kind that advisory locks are, in a class
+ * that SQL cannot reach.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "admin.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "flakeid.h"
+#include "fmgr.h"
+#include "layout_type.h"
+#include "miscadmin.h"
+#include "shard.h"
+#include "storage/lock.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(flake_detach);
+PG_FUNCTION_INFO_V1(flake_attach);
+
+#define STATE_TABLE		"flake_shard_state"
+#define STATE_INDEX		"flake_shard_state_pkey"
+
+/* The columns of the table, as the install script has them. */
+enum
+{
+	ANUM_GENERATOR = 1,
+	ANUM_SHARD,
+	ANUM_ATTACHED,
+	ANUM_AFTER,
+	ANUM_CHANGED_AT,
+	STATE_COLUMNS = ANUM_CHANGED_AT
+};
+
+/* A class of advisory locks that the SQL functions (1 and 2) do not use. */
+#define SHARD_LOCK_CLASS	0x0F1A
+
+/* A row of the table. */
+typedef struct ShardState
+{
+	bool		exists;
+	bool		attached;
+	bool		is_ours;		/* written by this transaction */
+	bool		has_after;
+	int64		after;			/* an id */
+} ShardState;
+
+static LOCKTAG
+shard_lock(const Generator *generator, int32 shard)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, generator->sequence, (uint32) shard,
+						 SHARD_LOCK_CLASS);
+	return tag;
+}
+
+static Oid
+state_relation(const char *name, Oid function)
+{
+	Oid			relation = get_relname_relid(name, get_func_namespace(function));
+
+	if (!OidIsValid(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation \"%s\" does not exist", name),
+				 errdetail("It belongs to extension \"flakeid\"."),
+				 errhint("Create the extension again.")));
+	return relation;
+}
+
+/*
+ * Reads the state of a shard, as it is now: what has been committed meanwhile
+ * counts, whatever the snapshot of the transaction is.
+ */
+static ShardState
+read_state(Oid sequence, int32 shard, Oid function)
+{
+	Relation	table = table_open(state_relation(STATE_TABLE, function), AccessShareLock);
+	ShardState	state = {0};
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], ANUM_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(sequence));
+	ScanKeyInit(&keys[1], ANUM_SHARD, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(shard));
+	scan = systable_beginscan(table, state_relation(STATE_INDEX, function), true,
+							  NULL, 2, keys);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		Datum		values[STATE_COLUMNS];
+		bool		nulls[STATE_COLUMNS];
+
+		heap_deform_tuple(tuple, RelationGetDescr(table), values, nulls);
+		state.exists = true;
+		state.attached = DatumGetBool(values[ANUM_ATTACHED - 1]);
+		state.is_ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+		state.has_after = !nulls[ANUM_AFTER - 1];
+		if (state.has_after)
+			state.after = DatumGetInt64(values[ANUM_AFTER - 1]);
+	}
+	systable_endscan(scan);
+	table_close(table, AccessShareLock);
+	return state;
+}
+
+/* ERROR unless the shard may be minted here. */
+static void
+check_state(const ShardState *state, int32 shard)
+{
+	if (state->exists && !state->attached)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard %d is detached", shard),
+				 errdetail("This server does not mint its ids any more."),
+				 errhint("Mint where the shard is now, or attach it here with flake_attach().")));
+	if (!state->attached && flake_require_attach)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard %d is not attached", shard),
+				 errdetail("The setting \"flakeid.require_attach\" is on."),
+				 errhint("Mint where the shard is, or attach it here with flake_attach().")));
+
+	/* Others may mint from an open slot, so it is opened after the commit. */
+	if (state->attached && state->is_ours)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot mint ids of shard %d before attaching it is committed", shard),
+				 errhint("Commit first.")));
+}
+
+void
+flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
+{
+	LOCKTAG		tag = shard_lock(generator, slot->shard);
+	Oid			sequence = generator->sequence;
+	int64		above = FLAKE_PACKED_NONE;
+	ShardState	state;
+
+	/* UUIDs and ObjectIDs have no shards. */
+	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
+	{
+		flake_slot_open(slot->slot, above);
+		flake_generator_mark_checked(generator);
+		return;
+	}
+
+	(void) LockAcquire(&tag, ShareLock, false, false);
+	state = read_state(sequence, slot->shard, function);
+	check_state(&state, slot->shard);
+	if (state.has_after)
+		above = flake_layout_packed_up_to(&generator->layout, state.after);
+	flake_slot_open(slot->slot, above);
+	flake_generator_mark_checked(generator);
+	LockRelease(&tag, ShareLock, false);
+}
+
+/*
+ * Gets a generator ready for a change to one of its shards, and the shard's
+ * lock, which is kept to the end of the transaction.
+ */
+static const GeneratorSlot *
+begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
+			 Generator **generator)
+{
+	AclResult	result;
+	LOCKTAG		tag;
+
+	PreventCommandIfReadOnly(function_name);
+	PreventCommandIfParallelMode(function_name);
+	*generator = flake_generator_get(sequence, function);
+	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+
+	(void) flake_generator_slot(*generator, shard);
+	tag = shard_lock(*generator, shard);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+
+	/* Waiting for the lock may have brought news. */
+	*generator = flake_generator_get(sequence, function);
+	return flake_generator_slot(*generator, shard);
+}
+
+/* Writes the state of a shard, as the owner of the table. */
+static void
+write_state(Oid sequence, int32 shard, bool attached, bool has_after,
+			int64 after, Oid function)
+{
+	Oid			table = state_relation(STATE_TABLE, function);
+	Oid			types[] = {REGCLASSOID, INT4OID, BOOLOID, INT8OID};
+	Datum		values[] = {
+		ObjectIdGetDatum(sequence),
+		Int32GetDatum(shard),
+		BoolGetDatum(attached),
+		Int64GetDatum(after)
+	};
+	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
+	char	   *query = psprintf("INSERT INTO %s AS s VALUES ($1, $2, $3, $4, pg_catalog.now())"
+								 " ON CONFLICT ON CONSTRAINT %s DO UPDATE SET attached = excluded.attached,"
+								 " after = excluded.after, changed_at = excluded.changed_at",
+								 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+															STATE_TABLE),
+								 STATE_INDEX);
+	Oid			user;
+	int			security_context;
+
+	GetUserIdAndSecContext(&user, &security_context);
+	SetUserIdAndSecContext(flake_relation_owner(table),
+						   security_context | SECURITY_LOCAL_USERID_CHANGE);
+	if (SPI_connect() != SPI_OK_CONNECT ||
+		SPI_execute_with_args(query, 4, types, values, nulls, false, 0) != SPI_OK_INSERT ||
+		SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not execute \"%s\"", query);
+	SetUserIdAndSecContext(user, security_context);
+}
+
+/* flake_detach(shard int, generator regclass) returns bigint */
+Datum
+flake_detach(PG_FUNCTION_ARGS)
+{
+	int32		shard = PG_GETARG_INT32(0);
+	Oid			sequence = PG_GETARG_OID(1);
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Generator  *generator;
+	const GeneratorSlot *slot;
+	ShardState	state;
+	int64		bound;
+
+	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
+	state = read_state(sequence, shard, function);
+	if (state.exists && !state.attached && state.has_after)
+		PG_RETURN_INT64(state.after);	/* it is already */
+
+	/* Before the server started, ids were handed out up to the floor. */
+	bound = flake_slot_close(slot->slot);
+	bound = Max(bound, flake_horizon_floor(&generator->horizon));
+	bound = flake_layout_id(&generator->layout, bound, slot->image);
+	if (state.has_after)
+		bound = Max(bound, state.after);
+	write_state(sequence, shard, false, true, bound, function);
+	PG_RETURN_INT64(bound);
+}
+
+/*
+ * flake_attach(shard int, after bigint, generator regclass) returns void
+ *
+ * Not strict: after may be NULL.
+ */
+Datum
+flake_attach(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Generator  *generator;
+	const GeneratorSlot *slot;
+	ShardState	state;
+	int32		shard;
+	Oid			sequence;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	shard = PG_GETARG_INT32(0);
+	sequence = PG_GETARG_OID(2);
+
+	slot = begin_change(sequence, shard, function, "flake_attach()", &generator);
+	state = read_state(sequence, shard, function);
+	if (!PG_ARGISNULL(1))
+	{
+		int64		after = PG_GETARG_INT64(1);
+
+		(void) flake_packed_to_exceed(&generator->layout, after);
+		state.after = state.has_after ? Max(state.after, after) : after;
+		state.has_after = true;
+	}
+	write_state(sequence, shard, true, state.has_after, state.after, function);
+
+	/* What is opened next goes by the new state. */
+	(void) flake_slot_close(slot->slot);
+	PG_RETURN_VOID();
+}
