@@ -43,6 +43,7 @@ REGRESS = \
 	generator \
 	start \
 	wide \
+	shard \
 	coming_from \
 	horizon
 TAP_TESTS = 1
