@@ -11,6 +11,7 @@ OBJS = \
 	src/flakeid.o \
 	src/mint.o \
 	src/shard.o \
+	src/route.o \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
@@ -44,6 +45,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	route \
 	coming_from \
 	horizon
 TAP_TESTS = 1

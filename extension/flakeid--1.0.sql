@@ -625,6 +625,57 @@ COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached o
 GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
 
 
+-- Routing
+
+CREATE FUNCTION @extschema@.flake_shard_for(key bigint, shards int DEFAULT 8192)
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_shard_for_bigint'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_shard_for(bigint, int) IS
+'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s 8 bytes, little-endian, as an unsigned number modulo shards; error: 22023 if shards is less than 1';
+
+CREATE FUNCTION @extschema@.flake_shard_for(key text, shards int DEFAULT 8192)
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_shard_for_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_shard_for(text, int) IS
+'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s bytes in UTF-8, as an unsigned number modulo shards; error: 22023 if shards is less than 1';
+
+CREATE FUNCTION @extschema@.flake_shard_for(key uuid, shards int DEFAULT 8192)
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_shard_for_uuid'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_shard_for(uuid, int) IS
+'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s 16 bytes, as an unsigned number modulo shards; error: 22023 if shards is less than 1';
+
+CREATE TABLE @extschema@.flake_shard_map (
+    shards int4range NOT NULL,
+    server name NOT NULL,
+    CHECK (NOT pg_catalog.isempty(shards)),
+    EXCLUDE USING gist (shards WITH OPERATOR(pg_catalog.&&))
+);
+
+COMMENT ON TABLE @extschema@.flake_shard_map IS
+'which server holds which logical shards; ranges cannot overlap';
+COMMENT ON COLUMN @extschema@.flake_shard_map.shards IS 'a range of logical shards, such as [0,63]';
+COMMENT ON COLUMN @extschema@.flake_shard_map.server IS 'a name for the server, such as that of CREATE SERVER';
+
+GRANT SELECT ON @extschema@.flake_shard_map TO PUBLIC;
+GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extowner@;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_shard_map', '');
+
+CREATE FUNCTION @extschema@.flake_server(shard int)
+RETURNS name
+AS 'MODULE_PATHNAME', 'flake_server'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_server(int) IS
+'the server that holds a shard, from flake_shard_map; error: 02000 if there is none';
+
+
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(
