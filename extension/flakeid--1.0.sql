@@ -578,14 +578,31 @@ CREATE TABLE @extschema@.flake_shard_state (
     attached   boolean NOT NULL,
     after      bigint,
     changed_at timestamptz NOT NULL,
-    PRIMARY KEY (generator, shard)
+    CONSTRAINT flake_shard_state_pkey PRIMARY KEY (generator, shard)
 );
 
 COMMENT ON TABLE @extschema@.flake_shard_state IS
 'the shards that were detached or attached on this server, by flake_detach() and flake_attach(); see the view flake_shards';
 
+-- Whoever created the extension may save and restore it with pg_dump.
+GRANT SELECT, INSERT ON @extschema@.flake_shard_state TO @extowner@;
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_shard_state',
     'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) generator)');
+
+-- A publication FOR ALL TABLES publishes it, too, but it is of this server only.
+CREATE FUNCTION @extschema@.flake_keep_state()
+RETURNS trigger
+AS 'MODULE_PATHNAME', 'flake_keep_state'
+LANGUAGE C;
+
+COMMENT ON FUNCTION @extschema@.flake_keep_state() IS
+'keeps logical replication from changing which shards this server mints';
+
+CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
+ON @extschema@.flake_shard_state
+FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
+
+ALTER TABLE @extschema@.flake_shard_state ENABLE REPLICA TRIGGER keep_state;
 
 CREATE FUNCTION @extschema@.flake_detach(shard int,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -594,7 +611,7 @@ AS 'MODULE_PATHNAME', 'flake_detach'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
-'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids';
 
 CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -612,7 +629,8 @@ SELECT s.generator,
        s.after,
        s.changed_at
 FROM @extschema@.flake_shard_state s
-JOIN pg_catalog.pg_class c ON c.oid OPERATOR(pg_catalog.=) s.generator;
+JOIN pg_catalog.pg_class c
+  ON c.oid OPERATOR(pg_catalog.=) s.generator AND c.relkind = 'S';
 
 COMMENT ON VIEW @extschema@.flake_shards IS
 'the shards that were detached or attached on this server';

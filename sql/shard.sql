@@ -57,11 +57,56 @@ SELECT generator, shard, state, CASE shard WHEN 0 THEN after END AS after FROM f
 DROP SEQUENCE fenced;
 SELECT generator, shard FROM flake_shards ORDER BY generator::text, shard;
 
+-- What this transaction has done to the state is not relied on.
+SELECT flake_detach(22) > 0 AS bound;
+BEGIN;
+DELETE FROM flake_shard_state WHERE shard = 22;
+SELECT code, message FROM attempt('SELECT flake_id(22)');
+ROLLBACK;
+SELECT code, message FROM attempt('SELECT flake_id(22)');
+BEGIN;
+TRUNCATE flake_shard_state;
+SELECT code, message FROM attempt('SELECT flake_id(22)');
+ROLLBACK;
+SELECT code, message FROM attempt('SELECT flake_id(22)');
+BEGIN;
+SET LOCAL client_min_messages = warning;
+DROP EXTENSION flakeid CASCADE;
+CREATE EXTENSION flakeid;
+SELECT flake_id(22) > 0 AS "of the new one";
+ROLLBACK;
+SELECT code, message FROM attempt('SELECT flake_id(22)');
+SELECT flake_attach(22);
+
+-- A server's state is its own, also where another's rows are replicated.
+SET session_replication_role = replica;
+INSERT INTO flake_shard_state VALUES ('flake_default', 23, false, 1, now());
+RESET session_replication_role;
+SELECT flake_shard(flake_id(23));
+
+-- set back, an attached shard still begins above what it was given
+SELECT flake_create_generator('fenced', 'seq:40 shard:13');
+SELECT flake_attach(1, 100000, 'fenced');
+SELECT flake_sequence(flake_id(1, 'fenced'), flake_layout_of('fenced'));
+SELECT flake_ids(2, 1, 'fenced') > 0 AS another;
+SELECT flake_rewind('fenced', 5 * 8192, force => true);
+SELECT flake_sequence(flake_id(1, 'fenced'), flake_layout_of('fenced'));
+DROP SEQUENCE fenced;
+
+-- a bound is one also of a generator that was set out of its layout
+SELECT flake_create_generator('fenced', 'snowflake');
+SELECT flake_id(3, 'fenced') AS before \gset
+SELECT setval('fenced', 4611686018427387903) > 0 AS set;
+\c -
+SELECT flake_detach(3, 'fenced') >= :before AS "a bound";
+DROP SEQUENCE fenced;
+
 -- errors
 \x on
 SELECT * FROM attempt('SELECT flake_detach(8192)');
 SELECT * FROM attempt('SELECT flake_attach(-1)');
 SELECT * FROM attempt($$SELECT flake_detach(0, 'flake_shards')$$);
+SELECT * FROM attempt($$SELECT flake_detach(0, 'flake_default_uuid')$$);
 SELECT code, message FROM attempt($$SELECT flake_attach(20, 9223372036854775807)$$);
 SELECT code, hint FROM attempt($$SELECT flake_attach(20, flake_floor(now() + '2 years'))$$);
 BEGIN READ ONLY;

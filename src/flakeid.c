@@ -20,7 +20,7 @@
 #include "generator.h"
 #include "miscadmin.h"
 #include "shmem.h"
-#include "slot.h"
+#include "shard.h"
 #include "storage/ipc.h"
 #include "utils/guc.h"
 #include "wide.h"
@@ -82,6 +82,7 @@ _PG_init(void)
 	flake_shmem_init();
 	flake_generator_init();
 	flake_slot_init();
+	flake_shard_init();
 	flake_admin_init();
 
 	if (process_shared_preload_libraries_in_progress)

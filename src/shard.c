@@ -48,13 +48,16 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
+PG_FUNCTION_INFO_V1(flake_keep_state);
 
 #define STATE_TABLE		"flake_shard_state"
-#define STATE_INDEX		"flake_shard_state_pkey"
+#define STATE_INDEX		"flake_shard_state_pkey"	/* by generator and shard */
 
 /* The columns of the table, as the install script has them. */
 enum
@@ -75,7 +78,8 @@ typedef struct ShardState
 {
 	bool		exists;
 	bool		attached;
-	bool		is_ours;		/* written by this transaction */
+	bool		in_doubt;		/* changed by this transaction */
+	bool		is_new;			/* the table is of this transaction */
 	bool		has_after;
 	int64		after;			/* an id */
 } ShardState;
@@ -104,6 +108,17 @@ state_relation(const char *name, Oid function)
 	return relation;
 }
 
+/* Whether this transaction has given the table another file. */
+static bool
+is_rewritten(Relation table)
+{
+#if PG_VERSION_NUM >= 160000
+	return table->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return table->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
+
 /*
  * Reads the state of a shard, as it is now: what has been committed meanwhile
  * counts, whatever the snapshot of the transaction is.
@@ -112,17 +127,19 @@ static ShardState
 read_state(Oid sequence, int32 shard, Oid function)
 {
 	Relation	table = table_open(state_relation(STATE_TABLE, function), AccessShareLock);
+	Oid			index = state_relation(STATE_INDEX, function);
 	ShardState	state = {0};
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
+	state.is_new = table->rd_createSubid != InvalidSubTransactionId;
+	state.in_doubt = !state.is_new && is_rewritten(table);
 	ScanKeyInit(&keys[0], ANUM_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(sequence));
 	ScanKeyInit(&keys[1], ANUM_SHARD, BTEqualStrategyNumber, F_INT4EQ,
 				Int32GetDatum(shard));
-	scan = systable_beginscan(table, state_relation(STATE_INDEX, function), true,
-							  NULL, 2, keys);
+	scan = systable_beginscan(table, index, true, NULL, 2, keys);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 	{
@@ -132,10 +149,19 @@ read_state(Oid sequence, int32 shard, Oid function)
 		heap_deform_tuple(tuple, RelationGetDescr(table), values, nulls);
 		state.exists = true;
 		state.attached = DatumGetBool(values[ANUM_ATTACHED - 1]);
-		state.is_ours = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
 		state.has_after = !nulls[ANUM_AFTER - 1];
 		if (state.has_after)
 			state.after = DatumGetInt64(values[ANUM_AFTER - 1]);
+	}
+	systable_endscan(scan);
+
+	/* Has this transaction written or removed a row of the shard? */
+	scan = systable_beginscan(table, index, true, SnapshotAny, 2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) ||
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)))
+			state.in_doubt = true;
 	}
 	systable_endscan(scan);
 	table_close(table, AccessShareLock);
@@ -160,11 +186,53 @@ check_state(const ShardState *state, int32 shard)
 				 errhint("Mint where the shard is, or attach it here with flake_attach().")));
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
-	if (state->attached && state->is_ours)
+	if (state->in_doubt)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids of shard %d before attaching it is committed", shard),
+				 errmsg("cannot mint ids of shard %d before the change of its state is committed", shard),
 				 errhint("Commit first.")));
+}
+
+/*
+ * Slots that a transaction has opened which has itself created the table, with
+ * CREATE EXTENSION.  If it is undone, another table counts again, and it was
+ * not asked.  So the slots are closed then.  Nobody else opens them meanwhile:
+ * who drops the extension, too, keeps others from its generator.
+ */
+static List *opened_in_doubt = NIL;
+
+static void
+undo_opening(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, opened_in_doubt)
+		(void) flake_slot_close(lfirst(lc));
+}
+
+static void
+transaction_ends(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_ABORT)
+		undo_opening();
+	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT ||
+		event == XACT_EVENT_PREPARE)
+		opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+}
+
+static void
+subtransaction_ends(SubXactEvent event, SubTransactionId subid,
+					SubTransactionId parent, void *arg)
+{
+	if (event == SUBXACT_EVENT_ABORT_SUB)
+		undo_opening();
+}
+
+void
+flake_shard_init(void)
+{
+	RegisterXactCallback(transaction_ends, NULL);
+	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
 
 void
@@ -188,6 +256,13 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	check_state(&state, slot->shard);
 	if (state.has_after)
 		above = flake_layout_packed_up_to(&generator->layout, state.after);
+	if (state.is_new)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+
+		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
+		MemoryContextSwitchTo(old_context);
+	}
 	flake_slot_open(slot->slot, above);
 	flake_generator_mark_checked(generator);
 	LockRelease(&tag, ShareLock, false);
@@ -197,7 +272,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
  * Gets a generator ready for a change to one of its shards, and the shard's
  * lock, which is kept to the end of the transaction.
  */
-static const GeneratorSlot *
+static GeneratorSlot
 begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 			 Generator **generator)
 {
@@ -211,16 +286,27 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
 
+	if ((*generator)->key == FLAKE_UUID || (*generator)->key == FLAKE_OBJECTID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+
+	/* A change that is forgotten in a crash would let ids repeat. */
+	ForceSyncCommit();
+
 	(void) flake_generator_slot(*generator, shard);
 	tag = shard_lock(*generator, shard);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 
 	/* Waiting for the lock may have brought news. */
 	*generator = flake_generator_get(sequence, function);
-	return flake_generator_slot(*generator, shard);
+	return *flake_generator_slot(*generator, shard);
 }
 
-/* Writes the state of a shard, as the owner of the table. */
+/*
+ * Writes the state of a shard, as the owner of the table, and removes what
+ * dropped generators left there.
+ */
 static void
 write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 			int64 after, Oid function)
@@ -234,12 +320,15 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 		Int64GetDatum(after)
 	};
 	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
+	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+												  STATE_TABLE);
 	char	   *query = psprintf("INSERT INTO %s AS s VALUES ($1, $2, $3, $4, pg_catalog.now())"
 								 " ON CONFLICT ON CONSTRAINT %s DO UPDATE SET attached = excluded.attached,"
 								 " after = excluded.after, changed_at = excluded.changed_at",
-								 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-															STATE_TABLE),
-								 STATE_INDEX);
+								 name, STATE_INDEX);
+	char	   *clean_up = psprintf("DELETE FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+									" WHERE c.oid OPERATOR(pg_catalog.=) s.generator)",
+									name);
 	Oid			user;
 	int			security_context;
 
@@ -248,6 +337,8 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 						   security_context | SECURITY_LOCAL_USERID_CHANGE);
 	if (SPI_connect() != SPI_OK_CONNECT ||
 		SPI_execute_with_args(query, 4, types, values, nulls, false, 0) != SPI_OK_INSERT ||
+		SPI_processed != 1 ||	/* session_replication_role is replica */
+		SPI_execute(clean_up, false, 0) != SPI_OK_DELETE ||
 		SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "could not execute \"%s\"", query);
 	SetUserIdAndSecContext(user, security_context);
@@ -261,21 +352,27 @@ flake_detach(PG_FUNCTION_ARGS)
 	Oid			sequence = PG_GETARG_OID(1);
 	Oid			function = fcinfo->flinfo->fn_oid;
 	Generator  *generator;
-	const GeneratorSlot *slot;
+	GeneratorSlot slot;
 	ShardState	state;
 	int64		bound;
 
 	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
 	state = read_state(sequence, shard, function);
-	if (state.exists && !state.attached && state.has_after)
-		PG_RETURN_INT64(state.after);	/* it is already */
 
-	/* Before the server started, ids were handed out up to the floor. */
-	bound = flake_slot_close(slot->slot);
+	/*
+	 * Before the server started, ids were handed out up to the floor;
+	 * setval() may have set that outside of the layout.
+	 */
+	bound = flake_slot_close(slot.slot);
 	bound = Max(bound, flake_horizon_floor(&generator->horizon));
-	bound = flake_layout_id(&generator->layout, bound, slot->image);
+	bound = Max(bound, flake_layout_min_packed(&generator->layout));
+	bound = Min(bound, flake_layout_max_packed(&generator->layout));
+	bound = flake_layout_id(&generator->layout, bound, slot.image);
 	if (state.has_after)
 		bound = Max(bound, state.after);
+	if (state.exists && !state.attached && state.has_after &&
+		state.after == bound)
+		PG_RETURN_INT64(bound); /* it is already */
 	write_state(sequence, shard, false, true, bound, function);
 	PG_RETURN_INT64(bound);
 }
@@ -290,7 +387,7 @@ flake_attach(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
 	Generator  *generator;
-	const GeneratorSlot *slot;
+	GeneratorSlot slot;
 	ShardState	state;
 	int32		shard;
 	Oid			sequence;
@@ -313,6 +410,18 @@ flake_attach(PG_FUNCTION_ARGS)
 	write_state(sequence, shard, true, state.has_after, state.after, function);
 
 	/* What is opened next goes by the new state. */
-	(void) flake_slot_close(slot->slot);
+	(void) flake_slot_close(slot.slot);
 	PG_RETURN_VOID();
+}
+
+/*
+ * flake_keep_state() returns trigger
+ *
+ * For rows that logical replication brings: which shards a server mints is its
+ * own affair, and does not travel with the data.
+ */
+Datum
+flake_keep_state(PG_FUNCTION_ARGS)
+{
+	return PointerGetDatum(NULL);
 }

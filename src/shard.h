@@ -42,6 +42,9 @@ flake_shard_claim(Generator *generator, const GeneratorSlot *slot, int64 n,
 	return first;
 }
 
+/* Sets up what happens at the end of transactions; at library load. */
+extern void flake_shard_init(void);
+
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_SHARD_H */

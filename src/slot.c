@@ -560,8 +560,7 @@ void
 flake_slot_rewind(Slot *slot, int64 value)
 {
 	pg_atomic_write_u64(&slot->resume, (uint64) value);
-	if ((int64) pg_atomic_read_u64(&slot->last) != FLAKE_PACKED_NONE)
-		pg_atomic_write_u64(&slot->last, (uint64) value);
+	pg_atomic_write_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
 }
 
 int64

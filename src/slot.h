@@ -44,7 +44,7 @@ extern int64 flake_slot_close(Slot *slot);
  */
 extern void flake_slot_open(Slot *slot, int64 above);
 
-/* Sets a slot back, open or closed, from which nobody mints meanwhile. */
+/* Sets a slot back, and closes it; nobody mints from it meanwhile. */
 extern void flake_slot_rewind(Slot *slot, int64 value);
 
 /* The last value that was handed out, also of a closed slot. */

@@ -34,7 +34,8 @@ collect_slot(Slot *slot, void *arg)
 	List	  **slots = arg;
 	Slot	   *copy;
 
-	if (flake_slot_last(slot) == FLAKE_PACKED_NONE)
+	/* One that was opened and not used has one more than none. */
+	if (flake_slot_last(slot) <= FLAKE_PACKED_NONE + 1)
 		return;
 	copy = palloc(sizeof(Slot));
 	*copy = *slot;
