@@ -32,6 +32,9 @@ PG_CFLAGS = \
 	-Wextra \
 	-Wno-unused-parameter
 
+# XXH64, for flake_shard_for()
+SHLIB_LINK = -lxxhash
+
 REGRESS = \
 	install \
 	decode \

@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+#include <xxhash.h>
+
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -23,10 +25,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
-
-/* All of it in this file: no library to link with. */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 PG_FUNCTION_INFO_V1(flake_shard_for_bigint);
 PG_FUNCTION_INFO_V1(flake_shard_for_text);
