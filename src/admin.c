@@ -153,7 +153,7 @@ create_sequence(RangeVar *name, const FlakeLayout *layout)
 }
 
 int64
-flake_packed_to_exceed(const FlakeLayout *layout, int64 id)
+flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const char *hint)
 {
 	int64		packed = flake_layout_packed_up_to(layout, id);
 	TimestampTz reached;
@@ -179,7 +179,7 @@ flake_packed_to_exceed(const FlakeLayout *layout, int64 id)
 						flake_layout_name(layout), (long long) id),
 				 errdetail("In this layout it is an id of %s.",
 						   timestamptz_to_str(reached)),
-				 errhint("Pass flake_layout_above(layout, id) for the layout.")));
+				 errhint("%s", hint)));
 	return packed;
 }
 
@@ -206,7 +206,8 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	layout = *FLAKE_GETARG_LAYOUT(1);
 	if (!PG_ARGISNULL(2))
-		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2));
+		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2),
+									   "Pass flake_layout_above(layout, id) for the layout.");
 
 	sequence = create_sequence(name, &layout);
 	flake_layout_print(&layout, label);

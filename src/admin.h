@@ -16,9 +16,11 @@
 
 /*
  * The packed value that ids must be above to exceed an id.  ERROR if none can,
- * or only after more waiting than a caller may have to do.
+ * or, with a hint what to do, only after more waiting than a caller may have
+ * to do.
  */
-extern int64 flake_packed_to_exceed(const FlakeLayout *layout, int64 id);
+extern int64 flake_packed_to_exceed(const FlakeLayout *layout, int64 id,
+									const char *hint);
 
 /* The owner of a table. */
 extern Oid	flake_relation_owner(Oid relation);
