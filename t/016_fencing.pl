@@ -1,0 +1,804 @@
+# Copyright (c) 2026, the flakeid developers
+
+# Shards that move from server to server: once flake_detach() has returned, no
+# session hands out an id of the shard, and none was handed out above what it
+# returned; once flake_attach() is committed, ids go on above that.  Whatever
+# happens meanwhile: load, ROLLBACK, crashes, clocks, failover, a dump.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use FlakeTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Errors come by the thousand, and are no news to the server's log.
+my $clock = new_clock();
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init(allows_streaming => 1);
+$node->append_conf(
+	'postgresql.conf', q(
+log_statement = none
+log_min_messages = fatal
+max_connections = 50
+max_prepared_transactions = 2
+max_worker_processes = 16
+max_parallel_workers = 8
+wal_sender_timeout = 0		# goes by the clock
+restart_after_crash = on
+));
+$node->start;
+$node->safe_psql(
+	'postgres', q(
+CREATE EXTENSION flakeid;
+CREATE SEQUENCE ticket;
+CREATE ROLE minter;
+SELECT flake_create_generator('dense', 'segment');
+SELECT flake_create_generator('roomy', 'ts:41 shard:6 seq:16 epoch=2020-01-01 start=random');
+CREATE TABLE rows_in_parallel AS SELECT generate_series(1, 200);
+ALTER TABLE rows_in_parallel SET (parallel_workers = 2);
+));
+
+# What a session gets for SQL that must not fail.
+sub value
+{
+	my ($session, $sql) = @_;
+	my ($stdout, $stderr) = ask($session, $sql);
+
+	die "$sql: $stderr" if $stderr ne '';
+	return $stdout;
+}
+
+# The SQLSTATE that a session gets.
+sub code
+{
+	return error_code(ask(@_));
+}
+
+# What flake_shards says of a shard of flake_default, "none" if nothing.
+sub state_of
+{
+	my ($session, $shard) = @_;
+
+	return value($session,
+			'SELECT coalesce((SELECT state FROM flake_shards'
+		  . " WHERE generator = 'flake_default'::regclass AND shard = $shard),"
+		  . q{ 'none')});
+}
+
+# Detaches a shard, looks whether ids of it are still handed out, attaches it
+# again if it is to be, and waits until there are ids of it again: each step a
+# transaction of its own.  On the server, where it need not take turns with the
+# clients for every statement.
+$node->safe_psql(
+	'postgres', q(
+CREATE TABLE cycle (n serial, which regclass, bound bigint, detached bigint,
+	attaching bigint, first_look bigint, second_look bigint, code text);
+CREATE FUNCTION last_id_of(s int, g regclass) RETURNS bigint VOLATILE
+RETURN (SELECT last_id FROM flake_stat WHERE shard = s AND generator = g);
+CREATE PROCEDURE cycle(s int, g regclass, attach boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	c cycle;
+BEGIN
+	c.bound := flake_detach(s, g);
+	COMMIT;
+	c.detached := nextval('ticket');
+	c.first_look := last_id_of(s, g);
+	BEGIN
+		c.code := flake_id(s, g);
+	EXCEPTION WHEN others THEN
+		c.code := sqlstate;
+	END;
+	PERFORM count(*) FROM generate_series(1, 5000);
+	c.second_look := last_id_of(s, g);
+	c.attaching := nextval('ticket');
+	INSERT INTO cycle SELECT nextval('cycle_n_seq'), g, c.bound, c.detached,
+		c.attaching, c.first_look, c.second_look, c.code;
+	COMMIT;
+	IF NOT attach THEN
+		RETURN;
+	END IF;
+	PERFORM flake_attach(s, generator => g);
+	COMMIT;
+	WHILE last_id_of(s, g) <= c.bound LOOP
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+	COMMIT;
+END
+$$;
+CREATE PROCEDURE cycles(s int, g regclass, times int) LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. times LOOP
+		CALL cycle(s, g, true);
+	END LOOP;
+END
+$$;
+));
+
+# What the cycles of a generator came to, in that order.
+sub cycles_of
+{
+	my ($session, $generator) = @_;
+	my @cycles;
+
+	foreach my $line (
+		split /\n/, value($session,
+				'SELECT bound, detached, attaching, first_look, second_look, code'
+			  . " FROM cycle WHERE which = '$generator'::regclass ORDER BY n"))
+	{
+		my %cycle;
+
+		@cycle{qw(bound detached attaching first_look second_look code)} =
+		  split /\|/, $line;
+		push @cycles, \%cycle;
+	}
+	is_deeply(
+		[
+			grep {
+					 $_->{code} ne '55000'
+				  || $_->{first_look} > $_->{bound}
+				  || $_->{second_look} > $_->{bound}
+			} @cycles
+		],
+		[],
+		"$generator: each time detached, nobody mints");
+	is(first_descent([ map { $_->{bound} } @cycles ]),
+		undef, "$generator: bounds increase");
+	return @cycles;
+}
+
+# What is wrong with records of tickets and ids, given the cycles, in
+# that order: undef if nothing is.  An id above a bound must have been minted
+# after the shard was attached again, one at or below before it was detached.
+sub first_beyond
+{
+	my ($cycles, @lists) = @_;
+	my $k = 0;
+
+	foreach my $record (sort { $a->[1] <=> $b->[1] } map { @$_ } @lists)
+	{
+		my ($before, $id, $after) = @$record;
+
+		$k++ while $k < @$cycles && $id > $cycles->[$k]{bound};
+		return "$id is above the last bound, $cycles->[-1]{bound}"
+		  if $k == @$cycles;
+		return "$id (tickets $before to $after) is not above"
+		  . " $cycles->[$k]{bound} (ticket $cycles->[$k]{detached})"
+		  if $before > $cycles->[$k]{detached};
+		return "$id (tickets $before to $after) is above"
+		  . " $cycles->[$k - 1]{bound} (ticket $cycles->[$k - 1]{attaching})"
+		  if $k > 0 && $after < $cycles->[ $k - 1 ]{attaching};
+	}
+	return undef;
+}
+
+# Waits until each client has had an error that was raised from now on.
+sub wait_for_errors
+{
+	foreach my $client (@_)
+	{
+		my $seen = errors($client);
+
+		# One error may have been on its way.
+		wait_until(sub { errors($client) > $seen + 1 },
+			"$client->{name} gets an error");
+	}
+	return;
+}
+
+my ($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+
+#
+# Sixteen sessions mint as fast as they can, while another detaches and attaches
+# two hundred times.
+#
+
+my @clients = start_clients($node, count => 16, sql => minting_sql(1, 2));
+wait_for_more($_, 5) foreach @clients;
+value($admin, q(CALL cycles(1, 'flake_default', 200)));
+value($admin, q(CALL cycle(1, 'flake_default', false)));
+wait_for_errors(@clients);
+my $looked = value($admin, q(SELECT last_id_of(1, 'flake_default')));
+my $errors = join '', map { slurp_file($_->{err}) } @clients;
+stop_clients($node, @clients);
+
+my @lists = map {
+	[ grep { shard_of($_->[1]) == 1 } @{ records($_) } ]
+} @clients;
+my @cycles = cycles_of($admin, 'flake_default');
+is(scalar @cycles, 201, 'sixteen sessions: detached as often as it should');
+cmp_ok($looked, '<=', $cycles[-1]{bound},
+	'sixteen sessions: no id above the last bound');
+is(first_beyond(\@cycles, @lists),
+	undef, 'sixteen sessions: each id is on the right side of each bound');
+is(first_duplicate(map { ids($_) } @clients),
+	undef, 'sixteen sessions: no id repeats');
+is(first_misordered(map { records($_) } @clients),
+	undef, 'sixteen sessions: ids go up in the order of handing out');
+is_deeply([ grep { defined } map { first_decrease(ids($_)) } @clients ],
+	[], 'sixteen sessions: each one\'s ids increase');
+is_deeply(
+	[
+		grep { $_ ne '55000: shard 1 is detached' }
+		  $errors =~ /^(?:ERROR|FATAL):  (.*)$/mg
+	],
+	[],
+	'sixteen sessions: no other error, and none for another shard');
+is(scalar(grep { @$_ == 0 } @lists),
+	0, 'sixteen sessions: each one has minted');
+is(state_of($admin, 1), 'detached', 'the view says so');
+value($admin, 'SELECT flake_attach(1)');
+
+#
+# Other ways of asking, and other generators: batches, numbers without time,
+# sequences that start anywhere, the workers of a parallel query.
+#
+
+my $in_parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
+  . ' SET min_parallel_table_scan_size = 0;';
+like(
+	value($admin,
+		"$in_parallel EXPLAIN SELECT flake_id(1) FROM rows_in_parallel"),
+	qr/Gather/,
+	'a query mints in parallel');
+my @parallel = start_clients(
+	$node,
+	count => 2,
+	sql => "$in_parallel SELECT flake_id(1) FROM rows_in_parallel;");
+my @batches = start_clients(
+	$node,
+	count => 3,
+	sql => 'SELECT min(i), max(i), count(*) FROM'
+	  . " flake_ids(1, 1000, 'roomy') AS i;");
+my @dense = start_clients(
+	$node,
+	count => 3,
+	sql => "SELECT nextval('ticket'), flake_id(0, 'dense'), nextval('ticket');"
+);
+@clients = (@parallel, @batches, @dense);
+wait_for_more($_, 5) foreach @clients;
+value($admin, 'TRUNCATE cycle');
+my %shards = (flake_default => 1, roomy => 1, dense => 0);
+foreach my $i (1 .. 25)
+{
+	value($admin, "CALL cycle($shards{$_}, '$_', " . ($i < 25 ? 'true' : 'false') . ')')
+	  foreach sort keys %shards;
+}
+wait_for_errors(@clients);
+$errors = join '', map { slurp_file($_->{err}) } @clients;
+stop_clients($node, @clients);
+my %cycles = map { $_ => [ cycles_of($admin, $_) ] } keys %shards;
+is_deeply(
+	[
+		grep { !/^55000: shard [01] is detached$/ }
+		  $errors =~ /^(?:ERROR|FATAL):  (.*)$/mg
+	],
+	[],
+	'other ways: no other error');
+my @minted = map { @{ ids($_) } } @parallel;
+is(first_duplicate(\@minted), undef, 'in parallel: no id repeats');
+is_deeply([ grep { $_ > $cycles{flake_default}[-1]{bound} } @minted ],
+	[], 'in parallel: no id above the last bound');
+
+@batches = sort { $a->[0] <=> $b->[0] } map { @{ records($_) } } @batches;
+is(first_descent([ map { @$_[ 0, 1 ] } @batches ]),
+	undef, 'batches do not overlap');
+is(scalar(grep { $_->[2] != 1000 } @batches), 0, 'batches are complete');
+is_deeply(
+	[
+		grep {
+			my $bound = $_->{bound};
+			grep { $_->[0] <= $bound && $bound < $_->[1] } @batches
+		} @{ $cycles{roomy} }
+	],
+	[],
+	'batches are on one side of each bound');
+cmp_ok($batches[-1][1], '<=', $cycles{roomy}[-1]{bound},
+	'batches: no id above the last bound');
+
+@lists = map { records($_) } @dense;
+@minted = sort { $a <=> $b } map { $_->[1] } map { @$_ } @lists;
+is(first_beyond($cycles{dense}, @lists),
+	undef, 'without time: each number is on the right side of each bound');
+is_deeply(
+	[ $minted[0], $minted[-1], scalar @minted, first_descent(\@minted) ],
+	[ 1, $cycles{dense}[-1]{bound}, $cycles{dense}[-1]{bound}, undef ],
+	'without time: no number is left out, and the bound is the last one');
+value($admin, q(SELECT flake_attach(0, generator => 'dense')));
+is( value($one, q(SELECT flake_id(0, 'dense'))),
+	$minted[-1] + 1,
+	'without time: attached, it goes on one above');
+value($admin, 'SELECT flake_attach(1)');
+
+#
+# While a change is not committed, whoever mints waits for what becomes of it.
+#
+
+my $mint = 'SELECT flake_id(5)';
+
+# A session mints while a change is pending and waits; $settle settles the
+# matter.  Returns what it gets.
+sub mint_meanwhile
+{
+	my ($settle, $what, $shows) = @_;
+
+	send_query($two, $mint);
+	$node->poll_query_until('postgres',
+			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
+		  . q( wait_event_type = 'Lock' AND wait_event = 'advisory'))
+	  or die "$what: nobody waits";
+	is(state_of($admin, 5), $shows, "$what: pending, others see no change");
+	$settle->();
+	return get_answer($two);
+}
+
+sub is_id_above
+{
+	my ($above, $what, $stdout, $stderr) = @_;
+
+	is($stderr, '', "$what: no error");
+	cmp_ok($stdout || 0, '>', $above, "$what: an id above");
+	return;
+}
+
+my $terminate = sub {
+	my $pid = value($one, 'SELECT pg_backend_pid()');
+
+	value($admin, "SELECT pg_terminate_backend($pid)");
+	$one->{run}->finish;
+	$one = new_session($node);
+};
+my $do = sub {
+	my ($sql) = @_;
+
+	return sub { value($one, $sql) };
+};
+my $prepare_and = sub {
+	my ($verb) = @_;
+
+	return sub {
+		value($one, q(PREPARE TRANSACTION 'move'));
+		value($admin, "$verb PREPARED 'move'");
+	};
+};
+my @undo = (
+	[ 'ROLLBACK', $do->('ROLLBACK') ],
+	[ 'ROLLBACK TO SAVEPOINT', $do->('ROLLBACK TO SAVEPOINT s') ],
+	[ 'an error', sub { ask($one, 'SELECT 1/0; ROLLBACK') } ],
+	[ 'pg_terminate_backend()', $terminate ],
+	[ 'ROLLBACK PREPARED', $prepare_and->('ROLLBACK') ]);
+my @keep = (
+	[ 'COMMIT', $do->('COMMIT') ],
+	[ 'COMMIT PREPARED', $prepare_and->('COMMIT') ]);
+my ($bound, $last, $shows);
+
+$last = value($two, $mint);
+foreach my $undo (@undo)
+{
+	my $what = "detach, $undo->[0]";
+
+	$shows = state_of($admin, 5);
+	value($one, 'BEGIN; SAVEPOINT s');
+	$bound = value($one, 'SELECT flake_detach(5)');
+	cmp_ok($bound, '>=', $last, "$what: the bound is one");
+	my @answer = mint_meanwhile($undo->[1], $what, $shows);
+	is_id_above($bound, $what, @answer);
+	$last = $answer[0];
+	is(state_of($admin, 5), $shows, "$what: the view shows none");
+	ask($one, 'ROLLBACK');
+	cmp_ok(value($one, $mint), '>', $last, "$what: who did it mints");
+}
+foreach my $keep (@keep)
+{
+	my $what = "detach, $keep->[0]";
+
+	$shows = state_of($admin, 5);
+	value($one, 'BEGIN');
+	$bound = value($one, 'SELECT flake_detach(5)');
+	is(error_code(mint_meanwhile($keep->[1], $what, $shows)),
+		'55000', "$what: an error");
+	is(state_of($admin, 5), 'detached', "$what: the view shows it");
+	is(code($one, $mint), '55000', "$what: also for who did it");
+	value($admin, 'SELECT flake_attach(5)');
+}
+$bound = value($admin, 'SELECT flake_detach(5)');
+foreach my $undo (@undo)
+{
+	my $what = "attach, $undo->[0]";
+
+	value($one, 'BEGIN; SAVEPOINT s; SELECT flake_attach(5)');
+	is(error_code(mint_meanwhile($undo->[1], $what, 'detached')),
+		'55000', "$what: an error");
+	is(state_of($admin, 5), 'detached', "$what: the view shows it");
+	ask($one, 'ROLLBACK');
+	is(code($one, $mint), '55000', "$what: also for who did it");
+}
+foreach my $keep (@keep)
+{
+	my $what = "attach, $keep->[0]";
+
+	$bound += 1 << 32;    # half a second
+	value($one, "BEGIN; SELECT flake_attach(5, $bound)");
+	my @answer = mint_meanwhile($keep->[1], $what, 'detached');
+	is_id_above($bound, $what, @answer);
+	cmp_ok(value($one, $mint), '>', $answer[0], "$what: who did it mints");
+	$bound = value($admin, 'SELECT flake_detach(5)');
+}
+value($admin, 'SELECT flake_attach(5)');
+
+# Both changes in one transaction.
+value($one, 'BEGIN; SELECT flake_detach(5); SELECT flake_attach(5)');
+my @answer =
+  mint_meanwhile($do->('COMMIT'), 'detach and attach', 'attached');
+is_id_above($bound, 'detach and attach', @answer);
+
+# Minting in the transaction itself.
+value($one, 'BEGIN');
+value($one, 'SELECT flake_detach(5)');
+like((ask($one, $mint))[1],
+	qr/^ERROR:  55000: shard 5 is detached$/m,
+	'no minting in the transaction that detaches');
+value($one, 'ROLLBACK');
+value($one, 'BEGIN; SELECT flake_detach(5); SELECT flake_attach(5)');
+like(
+	(ask($one, $mint))[1],
+	qr/^ERROR:  55000: cannot mint ids of shard 5 before attaching it is committed$/m,
+	'no minting in the transaction that attaches');
+value($one, 'ROLLBACK');
+value($one, 'BEGIN; SAVEPOINT s; SELECT flake_attach(5); RELEASE s');
+is(code($one, $mint), '55000', 'nor when a subtransaction did');
+value($one, 'ROLLBACK');
+cmp_ok(value($one, $mint), '>', $answer[0], 'and after it, ids');
+
+# An old snapshot does not bring an id.
+foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+{
+	value($two,
+		"BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM pg_class; $mint");
+	value($admin, 'SELECT flake_detach(5)');
+	is(code($two, $mint), '55000',
+		"$level: detached meanwhile, by another: an error");
+	value($two,
+		"ROLLBACK; BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM pg_class"
+	);
+	value($admin, 'SELECT flake_attach(5)');
+	like(value($two, $mint), qr/^\d+$/,
+		"$level: attached meanwhile, by another: an id");
+	value($two, 'ROLLBACK');
+}
+
+#
+# Twice, and what is refused.
+#
+
+$bound = value($admin, 'SELECT flake_detach(5)');
+is(value($two, 'SELECT flake_detach(5)'),
+	$bound, 'detached twice: the same bound');
+is(value($admin, 'SELECT after FROM flake_shards WHERE shard = 5'),
+	$bound, 'the view shows it');
+value($_, 'SELECT flake_attach(5)') foreach $admin, $two;
+$last = value($one, $mint);
+cmp_ok($last, '>', $bound, 'attached twice: ids go on');
+value($admin, "SELECT flake_attach(5, $bound)");
+cmp_ok(value($one, $mint),
+	'>', $last, 'attached with a bound of the past: ids go on');
+
+foreach my $case (
+	[ 'SELECT flake_detach(NULL) IS NULL', 't' ],
+	[ 'SELECT flake_detach(5, NULL) IS NULL', 't' ],
+	[ 'SELECT flake_attach(NULL) IS NULL', 't' ],
+	[ 'SELECT flake_attach(5, 0, NULL) IS NULL', 't' ])
+{
+	is(value($admin, $case->[0]), $case->[1], $case->[0]);
+}
+$shows = value($admin, 'TABLE flake_shards');
+foreach my $shard (-1, 8192)
+{
+	is(code($admin, "SELECT flake_detach($shard)"),
+		'22003', "no shard $shard to detach");
+	is(code($admin, "SELECT flake_attach($shard)"),
+		'22003', "no shard $shard to attach");
+}
+value($admin, 'GRANT USAGE ON SEQUENCE flake_default TO minter');
+foreach my $call ('flake_detach(5)', 'flake_attach(5)')
+{
+	value($one, 'SET ROLE minter');
+	is(code($one, "SELECT $call"), '42501', "$call: not without UPDATE");
+	value($one, 'RESET ROLE; BEGIN READ ONLY');
+	is(code($one, "SELECT $call"), '25006', "$call: not in a read-only one");
+	value($one, 'ROLLBACK');
+	is(code($one, $call =~ s/5/5, generator => 'ticket'/r =~ s/^/SELECT /r),
+		'42809', "$call: not of an ordinary sequence");
+}
+is( code(
+		$admin, "SELECT flake_attach(5, $last + ((730 * 86400000::bigint) << 23))"
+	),
+	'22023',
+	'not above what is two years ahead');
+is(value($admin, 'TABLE flake_shards'), $shows, 'refused, nothing has changed');
+like(value($one, $mint), qr/^\d+$/, 'refused, ids go on');
+value($admin, 'GRANT UPDATE ON SEQUENCE flake_default TO minter');
+value($one, 'SET ROLE minter');
+$bound = value($one, 'SELECT flake_detach(5)');
+is(code($two, $mint), '55000', 'UPDATE is enough to detach');
+value($one, "SELECT flake_attach(5, $bound); RESET ROLE");
+cmp_ok(value($two, $mint), '>', $bound, 'and to attach');
+
+#
+# Crashes, with the clock 10 s behind afterwards.
+#
+
+# The sessions, of which the server is gone, end before another one is started,
+# which would inherit the pipes to them.
+sub finish_sessions
+{
+	$_->{run}->finish foreach $one, $two, $admin;
+	return;
+}
+
+sub reconnect
+{
+	wait_until(sub { $node->psql('postgres', 'SELECT 1') == 0 },
+		'the server is back');
+	($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+	return;
+}
+
+sub wait_for_waiter
+{
+	$node->poll_query_until('postgres',
+			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
+		  . q( wait_event_type = 'Lock' AND wait_event = 'advisory'))
+	  or die 'nobody waits';
+	return;
+}
+
+# From now on the server has a clock of its own.
+$node->stop;
+finish_sessions();
+start_with_clock($node, $clock);
+reconnect();
+my $detached = value($admin, 'SELECT flake_detach(3)');
+value($admin, 'SELECT flake_detach(4), flake_detach(6)');
+value($admin, 'SELECT flake_attach(4)');
+$last = value($admin, 'SELECT flake_id(4)');
+my $minted_before = value($admin, 'SELECT flake_id(16)');
+
+# One session dies with its change pending, and takes the server with it.
+value($one, 'BEGIN; SELECT flake_detach(5); SELECT flake_attach(6)');
+value($two, q(BEGIN; SELECT flake_detach(7); PREPARE TRANSACTION 'move'));
+send_query($two, $mint);
+wait_for_waiter();
+kill 'KILL', value($one, 'SELECT pg_backend_pid()');
+finish_sessions();
+reconnect();
+set_clock($clock, -10);
+
+foreach my $crash ('a session killed', 'the server killed',
+	'the server restarted')
+{
+	if ($crash =~ /server/)
+	{
+		if ($crash =~ /killed/)
+		{
+			kill9_and_wait($node);
+		}
+		else
+		{
+			$node->stop('fast');
+		}
+		finish_sessions();
+		start_with_clock($node, $clock);
+		reconnect();
+	}
+	is(code($two, 'SELECT flake_id(3)'), '55000', "$crash: still detached");
+	is(value($two, 'SELECT flake_detach(3)'),
+		$detached, "$crash: the same bound");
+	is(code($two, 'SELECT flake_id(6)'),
+		'55000', "$crash: attached without COMMIT: detached");
+	like(value($two, 'SELECT flake_id(5)'),
+		qr/^\d+$/, "$crash: detached without COMMIT: ids");
+	my $id = value($two, 'SELECT flake_id(4)');
+	cmp_ok($id, '>', $last, "$crash: attached again: ids go on");
+	$last = $id;
+
+	# What is prepared is as pending as before.
+	if ($crash ne 'the server restarted')
+	{
+		send_query($two, 'SELECT flake_id(7)');
+		wait_for_waiter();
+		pass("$crash: a prepared transaction makes wait");
+		if ($crash eq 'the server killed')
+		{
+			value($admin, q(COMMIT PREPARED 'move'));
+			is(error_code(get_answer($two)),
+				'55000', "$crash: then committed: an error");
+		}
+		else
+		{
+			# Not even the one who waits gets an id out of the crash.
+			kill9_and_wait($node);
+			finish_sessions();
+			is($two->{out}, '', "$crash: no id");
+			start_with_clock($node, $clock);
+			reconnect();
+		}
+	}
+}
+
+cmp_ok(value($admin, 'SELECT flake_detach(16)'),
+	'>=', $minted_before, 'the bound covers what was minted before a crash');
+value($admin, "SELECT flake_attach(3, $detached)");
+cmp_ok(value($two, 'SELECT flake_id(3)'),
+	'>', $detached, 'clock 10 s behind: attached, ids go on above the bound');
+value($admin, 'SELECT flake_attach(5), flake_attach(6), flake_attach(7)');
+foreach my $shard (6, 7)
+{
+	like(value($two, "SELECT flake_id($shard)"),
+		qr/^\d+$/, "clock 10 s behind: attached, shard $shard mints");
+}
+
+# The same with a bound from a server whose clock is right.
+set_clock($clock, 0);
+my $now = value($admin, 'SELECT flake_ceil(clock_timestamp())');
+set_clock($clock, -10);
+value($admin, "SELECT flake_attach(8, $now)");
+cmp_ok(value($two, 'SELECT flake_id(8)'),
+	'>', $now, 'clock 10 s behind: attached, past an id of the right time');
+value($admin, 'SELECT flake_detach(8)');
+is(value($admin, "SELECT flake_detach(8) >= $now"),
+	't', 'clock 10 s behind: the bound is no less');
+
+#
+# Failover.
+#
+
+$bound = value($admin, 'SELECT flake_detach(9)');
+value($admin, 'SELECT flake_attach(10)');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$node->backup('base', backup_options => [ '--checkpoint', 'fast' ]);
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+start_with_clock($standby, $clock);
+my $streamed = value($admin, 'SELECT flake_detach(11)');
+$node->wait_for_catchup($standby, 'replay');
+my $heir = new_session($standby);
+foreach my $call ('flake_detach(11)', 'flake_attach(11)')
+{
+	is(code($heir, "SELECT $call"), '25006', "$call: not on a standby");
+}
+is( value($heir, 'SELECT state FROM flake_shards WHERE shard = 11'),
+	'detached', 'a standby shows what is detached');
+end_session($_) foreach $one, $two, $admin;
+kill9_and_wait($node);
+$standby->promote;
+is(code($heir, "SELECT flake_id($_)"), '55000', "failover: $_ is detached")
+  foreach 9, 11;
+is(value($heir, 'SELECT flake_detach(11)'),
+	$streamed, 'failover: the same bound');
+like(value($heir, 'SELECT flake_id(10)'),
+	qr/^\d+$/, 'failover: what is attached mints');
+value($heir, 'SELECT flake_attach(11)');
+cmp_ok(value($heir, 'SELECT flake_id(11)'),
+	'>', $streamed, 'failover: attached, ids go on above the bound');
+end_session($heir);
+$standby->stop;
+set_clock($clock, 0);
+start_with_clock($node, $clock);
+($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+
+#
+# flakeid.require_attach
+#
+
+sub require_attach
+{
+	my ($setting) = @_;
+
+	$node->append_conf('postgresql.conf', "flakeid.require_attach = $setting");
+	$node->reload;
+	foreach my $session ($one, $two)
+	{
+		wait_until(
+			sub { value($session, 'SHOW flakeid.require_attach') eq $setting },
+			"flakeid.require_attach is $setting");
+	}
+	return;
+}
+
+value($admin, 'SELECT flake_attach(12); SELECT flake_detach(13)');
+foreach my $session ($one, $two)
+{
+	value($session, "SELECT flake_id($_)") foreach 12, 14;
+}
+require_attach('on');
+foreach my $session ($one, $two)
+{
+	like(
+		(ask($session, 'SELECT flake_id(14)'))[1],
+		qr/^ERROR:  55000: shard 14 is not attached$/m,
+		'flakeid.require_attach: not attached, an error');
+	like((ask($session, 'SELECT flake_id(13)'))[1],
+		qr/55000/, 'flakeid.require_attach: detached, an error');
+	like(value($session, 'SELECT flake_id(12)'),
+		qr/^\d+$/, 'flakeid.require_attach: attached, ids');
+	is(code($session, 'SELECT count(*) FROM flake_ids(14, 2)'),
+		'55000', 'flakeid.require_attach: not attached, no batches');
+	like(value($session, 'SELECT flake_uuid()'),
+		qr/-/, 'flakeid.require_attach: UUIDs have no shards');
+}
+value($admin, 'SELECT flake_attach(14)');
+like(value($_, 'SELECT flake_id(14)'),
+	qr/^\d+$/, 'flakeid.require_attach: attached meanwhile, ids')
+  foreach $one, $two;
+require_attach('off');
+like(value($_, 'SELECT flake_id(15)'),
+	qr/^\d+$/, 'flakeid.require_attach off: not attached, ids')
+  foreach $one, $two;
+is(code($_, 'SELECT flake_id(13)'),
+	'55000', 'flakeid.require_attach off: detached, an error')
+  foreach $one, $two;
+
+#
+# A dump carries the states along, and a dropped generator takes them with it.
+#
+
+value($admin, q(SELECT flake_create_generator('order_id')));
+$bound = value($admin, q(SELECT flake_detach(5, 'order_id')));
+value($admin, q(SELECT flake_attach(6, generator => 'order_id')));
+my $view =
+  'SELECT generator, shard, state, after, changed_at FROM flake_shards'
+  . ' ORDER BY generator::text COLLATE "C", shard';
+my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
+$node->command_ok(
+	[ 'pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres') ],
+	'pg_dump');
+value($admin, 'CREATE DATABASE restored');
+$node->command_ok(
+	[
+		'pg_restore', '--exit-on-error', '-d', $node->connstr('restored'),
+		$dump
+	],
+	'pg_restore');
+my $restored = new_session($node, 'restored');
+is(value($restored, $view), value($admin, $view),
+	'restored: the same states');
+is(code($restored, q(SELECT flake_id(5, 'order_id'))),
+	'55000', 'restored: detached');
+is(code($restored, 'SELECT flake_id(13)'),
+	'55000', 'restored: detached, of flake_default');
+is(value($restored, q(SELECT flake_detach(5, 'order_id'))),
+	$bound, 'restored: the same bound');
+value($restored, q(SELECT flake_attach(5, generator => 'order_id')));
+cmp_ok(value($restored, q(SELECT flake_id(5, 'order_id'))),
+	'>', $bound, 'restored: attached, ids go on above the bound');
+like(value($restored, q(SELECT flake_id(6, 'order_id'))),
+	qr/^\d+$/, 'restored: attached, ids');
+end_session($restored);
+
+value($admin, 'DROP SEQUENCE order_id');
+is( value(
+		$admin, q(SELECT count(*) FROM flake_shards s LEFT JOIN pg_class c)
+		  . ' ON c.oid = s.generator WHERE c.oid IS NULL'),
+	0,
+	'dropped: the view shows nothing of it');
+value($admin, q(SELECT flake_create_generator('order_id')));
+is( value(
+		$admin,
+		q(SELECT count(*) FROM flake_shards WHERE generator = 'order_id'::regclass)
+	),
+	0,
+	'another of that name has no states');
+like(value($two, q(SELECT flake_id(5, 'order_id'))),
+	qr/^\d+$/, 'and mints');
+value($one, 'BEGIN');
+value($one, q(SELECT flake_detach(5, 'order_id'); DROP SEQUENCE order_id));
+value($one, 'ROLLBACK');
+like(value($two, q(SELECT flake_id(5, 'order_id'))),
+	qr/^\d+$/, 'detached and dropped, undone: mints');
+
+end_session($_) foreach $one, $two, $admin;
+$node->stop;
+done_testing();
