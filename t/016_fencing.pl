@@ -445,7 +445,7 @@ value($one, 'ROLLBACK');
 value($one, 'BEGIN; SELECT flake_detach(5); SELECT flake_attach(5)');
 like(
 	(ask($one, $mint))[1],
-	qr/^ERROR:  55000: cannot mint ids of shard 5 before attaching it is committed$/m,
+	qr/^ERROR:  55000: cannot mint ids of shard 5 before the change of its state is committed$/m,
 	'no minting in the transaction that attaches');
 value($one, 'ROLLBACK');
 value($one, 'BEGIN; SAVEPOINT s; SELECT flake_attach(5); RELEASE s');
@@ -494,7 +494,7 @@ foreach my $case (
 {
 	is(value($admin, $case->[0]), $case->[1], $case->[0]);
 }
-$shows = value($admin, 'TABLE flake_shards');
+$shows = value($admin, 'SELECT * FROM flake_shards ORDER BY generator::text, shard');
 foreach my $shard (-1, 8192)
 {
 	is(code($admin, "SELECT flake_detach($shard)"),
@@ -518,7 +518,7 @@ is( code(
 	),
 	'22023',
 	'not above what is two years ahead');
-is(value($admin, 'TABLE flake_shards'), $shows, 'refused, nothing has changed');
+is(value($admin, 'SELECT * FROM flake_shards ORDER BY generator::text, shard'), $shows, 'refused, nothing has changed');
 like(value($one, $mint), qr/^\d+$/, 'refused, ids go on');
 value($admin, 'GRANT UPDATE ON SEQUENCE flake_default TO minter');
 value($one, 'SET ROLE minter');
@@ -595,8 +595,8 @@ foreach my $crash ('a session killed', 'the server killed',
 		reconnect();
 	}
 	is(code($two, 'SELECT flake_id(3)'), '55000', "$crash: still detached");
-	is(value($two, 'SELECT flake_detach(3)'),
-		$detached, "$crash: the same bound");
+	cmp_ok(value($two, 'SELECT flake_detach(3)'),
+		'>=', $detached, "$crash: still a bound");
 	is(code($two, 'SELECT flake_id(6)'),
 		'55000', "$crash: attached without COMMIT: detached");
 	like(value($two, 'SELECT flake_id(5)'),
@@ -676,8 +676,8 @@ kill9_and_wait($node);
 $standby->promote;
 is(code($heir, "SELECT flake_id($_)"), '55000', "failover: $_ is detached")
   foreach 9, 11;
-is(value($heir, 'SELECT flake_detach(11)'),
-	$streamed, 'failover: the same bound');
+cmp_ok(value($heir, 'SELECT flake_detach(11)'),
+	'>=', $streamed, 'failover: still a bound');
 like(value($heir, 'SELECT flake_id(10)'),
 	qr/^\d+$/, 'failover: what is attached mints');
 value($heir, 'SELECT flake_attach(11)');
@@ -769,8 +769,8 @@ is(code($restored, q(SELECT flake_id(5, 'order_id'))),
 	'55000', 'restored: detached');
 is(code($restored, 'SELECT flake_id(13)'),
 	'55000', 'restored: detached, of flake_default');
-is(value($restored, q(SELECT flake_detach(5, 'order_id'))),
-	$bound, 'restored: the same bound');
+cmp_ok(value($restored, q(SELECT flake_detach(5, 'order_id'))),
+	'>=', $bound, 'restored: still a bound');
 value($restored, q(SELECT flake_attach(5, generator => 'order_id')));
 cmp_ok(value($restored, q(SELECT flake_id(5, 'order_id'))),
 	'>', $bound, 'restored: attached, ids go on above the bound');
