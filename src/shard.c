@@ -208,6 +208,9 @@ undo_opening(void)
 
 	foreach(lc, opened_in_doubt)
 		(void) flake_slot_close(lfirst(lc));
+
+	/* Slots of generators that are undone, too, can now be freed. */
+	opened_in_doubt = NIL;
 }
 
 static void
@@ -215,8 +218,7 @@ transaction_ends(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_ABORT)
 		undo_opening();
-	if (event == XACT_EVENT_ABORT || event == XACT_EVENT_COMMIT ||
-		event == XACT_EVENT_PREPARE)
+	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
 		opened_in_doubt = NIL;	/* its memory goes with the transaction's */
 }
 
