@@ -1,6 +1,6 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 # For developers:      make lint, make format, make format-check, make fuzz
 
@@ -58,6 +58,7 @@ TAP_TESTS = 1
 SCRIPT_GOALS = \
 	test \
 	demo \
+	demo-cluster \
 	bench \
 	upgrade \
 	fuzz \
@@ -80,7 +81,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench upgrade:
+test demo demo-cluster bench upgrade:
 	@bash tools/run $@
 
 fuzz:
