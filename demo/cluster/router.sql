@@ -42,8 +42,9 @@ RETURN ARRAY(SELECT generate_series(0, shard_count() - 1));
 -- of one server have the same connection string, and share a connection.
 --
 -- A shard that no server is known for is an error, raised here before PL/Proxy is
--- given anything.  A row less would move the others up to wrong places, and after
--- a null PL/Proxy 2.10 crashes when it is called again.
+-- given anything.  A row less would move the others up to wrong places; and a null
+-- leaves PL/Proxy 2.10 with half a list, which it crashes on if it goes on with it
+-- because the version below has become the old one again.
 
 CREATE FUNCTION connection_string(server name) RETURNS text
 LANGUAGE plpgsql STABLE AS $$
@@ -74,7 +75,8 @@ END;
 
 -- Asked for at each call: partitions are read anew if it has changed.  So it is
 -- made from the map: whoever changes that, open sessions follow when he commits.
--- (PL/Proxy notices ALTER SERVER itself.)
+-- (PL/Proxy notices ALTER SERVER itself.)  A trigger that counts the changes would
+-- be lost in a dump, because the map belongs to the extension.
 CREATE FUNCTION plproxy.get_cluster_version(cluster_name text)
 RETURNS int LANGUAGE sql STABLE
 RETURN (SELECT coalesce(hashtext(string_agg(shards || ' ' || server, ','
