@@ -61,9 +61,14 @@ sub set_up
 
 	$node{$name}->command_ok(
 		[
-			'psql', '-X', '-q', '-d', $node{$name}->connstr('postgres'),
+			'psql',
+			'-X',
+			'-q',
+			'-d',
+			$node{$name}->connstr('postgres'),
 			(map { "--set=$_=$variables{$_}" } sort keys %variables),
-			'--single-transaction', "--file=$files/$file"
+			'--single-transaction',
+			"--file=$files/$file"
 		],
 		"$name: $file");
 	return;
@@ -164,16 +169,26 @@ sub rows
 
 	foreach my $name (@servers)
 	{
-		my @schemas = split /\n/,
-		  query($name,
-			q(SELECT nspname FROM pg_namespace WHERE nspname ~ '^photos_\d+$'));
-
-		push @rows, map { [ $name, split /\|/ ] } split /\n/, query(
+		my $select = join ' UNION ALL ',
+		  map { "SELECT '$_', id, user_id FROM $_.photo" } split /\n/,
+		  query(
 			$name,
-			join ' UNION ALL ',
-			map { "SELECT '$_', id, user_id FROM $_.photo" } @schemas);
+			q(SELECT nspname FROM pg_namespace WHERE nspname ~ '^photos_\d+$')
+		  );
+
+		push @rows,
+		  map { [ $name, split /\|/ ] } split /\n/, query($name, $select);
 	}
 	return @rows;
+}
+
+# By the map: shard => server.
+sub homes
+{
+	my $sql = 'SELECT n, flake_server(n)'
+	  . " FROM generate_series(0, $shard_count - 1) AS n";
+
+	return map { split /\|/ } split /\n/, query('router', $sql);
 }
 
 # Where everything is, after that many inserts.
@@ -181,13 +196,10 @@ sub check_rows
 {
 	my ($what, $expected) = @_;
 	my @rows = rows();
-	my %home = map { split /\|/ } split /\n/,
-	  query('router',
-		"SELECT n, flake_server(n) FROM generate_series(0, $shard_count - 1) AS n"
-	  );
+	my %home = homes();
 	my %shard_for = map { split /\|/ } split /\n/,
 	  query('router',
-		"SELECT DISTINCT user_id, flake_shard_for(user_id, $shard_count)"
+			"SELECT DISTINCT user_id, flake_shard_for(user_id, $shard_count)"
 		  . ' FROM received');
 
 	is(scalar @rows, $expected, "$what: every insert has left a row");
@@ -235,8 +247,8 @@ sub statistics
 		# that PL/Proxy leaves after an error.
 		$node{$name}->poll_query_until('postgres',
 				'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
-			  . q( backend_type = 'client backend' AND pid <> pg_backend_pid()))
-		  or die "$name: other sessions do not end";
+			  . q( backend_type = 'client backend' AND pid <> pg_backend_pid())
+		) or die "$name: other sessions do not end";
 		$statistics{$name} = {
 			map { split /\|/ } split /\n/,
 			query(
@@ -245,7 +257,8 @@ SELECT funcname, calls FROM pg_stat_user_functions WHERE schemaname = 'shard'
 UNION ALL
 SELECT schemaname, sum(seq_scan + coalesce(idx_scan, 0))
 FROM pg_stat_user_tables WHERE schemaname ~ '^photos' GROUP BY 1
-)) };
+))
+		};
 	}
 	return \%statistics;
 }
@@ -266,7 +279,8 @@ sub touched
 		{
 			my $times = $after->{$name}{$key} - ($before->{$name}{$key} || 0);
 
-			push @{ $touched{$name} }, $key =~ /^photos/ ? $key : "$key $times"
+			push @{ $touched{$name} },
+			  $key =~ /^photos/ ? $key : "$key $times"
 			  if $times > 0;
 		}
 	}
@@ -288,24 +302,16 @@ foreach my $name (@servers)
 		"a lookup by id: $name has it");
 }
 
+# What touched() says of a function that is called with all shards.
 sub on_all_servers
 {
 	my ($function) = @_;
+	my %home = homes();
+	my %touched = map { $_ => ["$function 1"] } @servers;
 
-	# A server's 16 schemas as text sort like their names.
-	return {
-		map {
-			my $name = $_;
-			my @schemas = map { "photos_$_->[0]" }
-			  grep { $_->[1] eq $name }
-			  map { [ split /\|/ ] } split /\n/,
-			  query('router',
-				"SELECT n, flake_server(n) FROM generate_series(0, $shard_count - 1) AS n"
-			  );
-
-			$name => [ sort "$function 1", @schemas ]
-		} @servers
-	};
+	# In the order of the schemas' names.
+	push @{ $touched{ $home{$_} } }, "photos_$_" foreach sort keys %home;
+	return \%touched;
 }
 
 is_deeply(
@@ -314,7 +320,8 @@ is_deeply(
 	'a query over all: once on each server, for each shard that it has');
 is(value($session, 'SELECT count_photos()'), $photos, 'and it finds all');
 is( value(
-		$session, 'SELECT string_agg(id::text, $$ $$) FROM newest_photos(20)'),
+		$session, 'SELECT string_agg(id::text, $$ $$) FROM newest_photos(20)'
+	),
 	query(
 		'router',
 		'SELECT string_agg(id::text, $$ $$) FROM (SELECT id FROM received'
@@ -336,12 +343,11 @@ foreach my $name (@servers)
 		],
 		[$name],
 		"a comment goes to $name alone");
-	$comment =
-	  value($session, 'SELECT id FROM comment; DROP TABLE comment');
+	$comment = value($session, 'SELECT id FROM comment; DROP TABLE comment');
 	is( shard_of($comment),
 		shard_of($id{$name}),
 		"a comment's id is of its photo's shard");
-	is( value($session, "SELECT comments FROM get_photo($id{$name})"),
+	is(value($session, "SELECT comments FROM get_photo($id{$name})"),
 		1, "a comment is found with its photo");
 }
 is( error_code(
@@ -396,7 +402,7 @@ query('delta', q(SELECT flake_create_shard(5, 'photos')));
 foreach my $table (qw(photo comment))
 {
 	query('delta',
-		    "COPY photos_5.$table FROM STDIN;\n"
+			"COPY photos_5.$table FROM STDIN;\n"
 		  . query('alpha', "COPY photos_5.$table TO STDOUT")
 		  . "\n\\.\n");
 }
@@ -413,7 +419,8 @@ is_deeply(
 	touched($get),
 	{ delta => [ 'get_photo 1', 'photos_5' ] },
 	'lookups follow, too');
-is(value($session, $get), 1, 'and find what was moved, and what belongs to it');
+is(value($session, $get),
+	1, 'and find what was moved, and what belongs to it');
 is_deeply(
 	touched('SELECT count_photos()'),
 	on_all_servers('count_photos'),
@@ -428,10 +435,10 @@ check_rows('after the move', $photos);
 # Other changes.
 #
 
-my $connstr = $node{gamma}->connstr('postgres');
+my $connstr = $node{gamma}->connstr('postgres') =~ s/'/''/gr;
 value($admin,
-	'ALTER SERVER gamma OPTIONS'
-	  . " (SET p0 '@{[ $connstr =~ s/'/''/gr ]} application_name=elsewhere')");
+		'ALTER SERVER gamma OPTIONS'
+	  . " (SET p0 '$connstr application_name=elsewhere')");
 value($session, "SELECT * FROM get_photo($id{gamma})");
 is( query(
 		'gamma',
@@ -454,18 +461,17 @@ is(value($session, 'SELECT count_photos()'),
 # Nothing of it is lost with a dump.
 my $dump = PostgreSQL::Test::Utils::tempdir() . '/router.sql';
 $node{router}->command_ok(
-	[
-		'pg_dump', '-f', $dump, '-d', $node{router}->connstr('postgres')
-	],
+	[ 'pg_dump', '-f', $dump, '-d', $node{router}->connstr('postgres') ],
 	'the router is dumped');
 query('router', 'CREATE DATABASE restored');
 $node{router}->command_ok(
 	[
 		'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-o', '/dev/null',
-		'-d', $node{router}->connstr('restored'), '-f', $dump
+		'-d', $node{router}->connstr('restored'),
+		'-f', $dump
 	],
 	'and restored');
-is( $node{router}->safe_psql('restored', 'SELECT count_photos()'),
+is($node{router}->safe_psql('restored', 'SELECT count_photos()'),
 	$photos, 'the restored router routes');
 
 end_session($_) foreach $admin, $session;
