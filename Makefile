@@ -49,6 +49,7 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	create_shard \
 	coming_from \
 	horizon
 TAP_TESTS = 1

@@ -694,6 +694,273 @@ COMMENT ON FUNCTION @extschema@.flake_server(int) IS
 'the server that holds a shard, from flake_shard_map; error: 02000 if there is none';
 
 
+-- Schemas for shards
+
+CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
+RETURNS name
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+SET client_min_messages = warning
+AS $function$
+DECLARE
+    source oid := (SELECT oid FROM pg_namespace WHERE nspname = template);
+    target text := coalesce(schema, template || '_' || shard);
+    tables oid[];
+    sequences oid[];
+    problem record;
+    minted record;
+    defaults text[];
+    dropped_checks text[];
+    checks text[];
+    statements text[];
+    statement text;
+BEGIN
+    IF shard IS NULL OR template IS NULL THEN
+        RETURN NULL;
+    ELSIF source IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
+            MESSAGE = format('schema "%s" does not exist', template);
+    ELSIF octet_length(target) > 63 THEN
+        RAISE EXCEPTION USING ERRCODE = 'name_too_long',
+            MESSAGE = format('schema name "%s" is too long', target),
+            HINT = 'Give a shorter one as the third argument.';
+    ELSIF EXISTS (SELECT FROM pg_namespace WHERE nspname = target) THEN
+        RAISE EXCEPTION USING ERRCODE = 'duplicate_schema',
+            MESSAGE = format('schema "%s" already exists', target),
+            HINT = 'To make it anew, drop it first. To make another, give its name as the third argument.';
+    END IF;
+
+    -- The tables, but for what would be copied by half.
+    tables := ARRAY(
+        SELECT c.oid FROM pg_class c
+        WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f')
+          AND NOT EXISTS (SELECT FROM pg_depend d
+                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+        ORDER BY c.oid);
+    SELECT c.relname, r.reason INTO problem
+    FROM unnest(tables) AS t (id)
+    JOIN pg_class c ON c.oid = t.id
+    CROSS JOIN LATERAL (SELECT CASE
+        WHEN c.relkind = 'f' THEN 'It is a foreign table.'
+        WHEN c.relrowsecurity OR EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid)
+            THEN 'It has row-level security.'
+        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid) THEN 'It has rules.'
+        WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid
+                       AND NOT (c.relispartition AND inhparent = ANY (tables)))
+            THEN 'It inherits from another table, or is a partition of a table elsewhere.'
+        END) AS r (reason)
+    WHERE r.reason IS NOT NULL
+    ORDER BY c.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
+            DETAIL = problem.reason;
+    END IF;
+
+    -- The sequences, but for those of identity columns, and for generators
+    sequences := ARRAY(
+        SELECT c.oid FROM pg_class c
+        WHERE c.relnamespace = source AND c.relkind = 'S'
+          AND NOT EXISTS (SELECT FROM pg_depend d
+                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('i', 'e'))
+          AND NOT EXISTS (SELECT FROM pg_seclabel l
+                          WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+        ORDER BY c.oid);
+
+    -- What is written while only the template can be seen names things of it
+    -- without their schema.  So it will mean those of the new schema there.
+    PERFORM set_config('search_path', format('%I, pg_temp', template), true);
+
+    -- Columns that mint.  Such a default depends on the function, and on the
+    -- generator if it names one.
+    FOR minted IN
+        SELECT c.oid AS relation, c.relname, c.relispartition, a.attname, a.attnum,
+               pg_get_expr(f.adbin, f.adrelid) AS expression,
+               g.oid::regclass AS generator,
+               coalesce(@extschema@.flake_layout_of(g.oid), 'instagram') AS layout
+        FROM pg_attrdef f
+        JOIN pg_class c ON c.oid = f.adrelid
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        LEFT JOIN (pg_depend s JOIN pg_class g ON g.oid = s.refobjid AND g.relkind = 'S')
+          ON s.classid = 'pg_attrdef'::regclass AND s.objid = f.oid
+         AND s.refclassid = 'pg_class'::regclass
+        WHERE f.adrelid = ANY (tables)
+          AND EXISTS (SELECT FROM pg_depend d
+                      WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                        AND d.refclassid = 'pg_proc'::regclass
+                        AND d.refobjid IN ('@extschema@.flake_id()'::regprocedure,
+                                           '@extschema@.flake_id(int)'::regprocedure,
+                                           '@extschema@.flake_id(int, regclass)'::regprocedure))
+        ORDER BY c.relispartition DESC, c.oid, a.attnum
+    LOOP
+        -- flake_id(), flake_id(5) or flake_id(5, 'generator')
+        IF minted.expression !~ '^[^(]*flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot set the shard in the default of column "%s" of table "%s"',
+                                 minted.attname, minted.relname),
+                DETAIL = format('The default is %s.', minted.expression),
+                HINT = 'Let it be a call of flake_id() with nothing but constants.';
+        ELSIF shard NOT BETWEEN 0 AND (@extschema@.flake_layout_info(minted.layout)).shards - 1 THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('shard %s is out of range', shard),
+                DETAIL = format('Column "%s" of table "%s" has shards 0 to %s.', minted.attname, minted.relname,
+                                (@extschema@.flake_layout_info(minted.layout)).shards - 1);
+        END IF;
+        defaults := defaults || format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
+            target, minted.relname, minted.attname, shard,
+            CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END);
+
+        -- A check of its shard is replaced, in partitions, too.
+        dropped_checks := dropped_checks || ARRAY(
+            SELECT format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)
+            FROM pg_constraint k
+            JOIN pg_class c ON c.oid = k.conrelid
+            JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
+            WHERE (k.conrelid = minted.relation OR k.conrelid IN (SELECT relid FROM pg_partition_tree(minted.relation)))
+              AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
+              AND pg_get_constraintdef(k.oid) ~ '^CHECK \(\([^(]*flake_shard\([^()]*\) = \d+\)\)$');
+        checks := checks || format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
+            target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
+            CASE WHEN minted.generator IS NOT NULL
+                 THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard);
+    END LOOP;
+    IF checks IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+            MESSAGE = format('schema "%s" has no column that defaults to flake_id()', template);
+    END IF;
+
+    statements := ARRAY(
+        SELECT format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
+                      target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
+                      q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)
+        FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid
+        WHERE c.oid = ANY (sequences) ORDER BY c.oid);
+
+    -- Tables.  A partition gets identity columns from its parent.
+    statements := statements || ARRAY(
+        SELECT format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
+                      CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
+               || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
+               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
+               || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
+               || coalesce((SELECT ' WITH (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
+                            FROM pg_options_to_table(c.reloptions)), '')
+               || coalesce(' TABLESPACE ' || quote_ident((SELECT spcname FROM pg_tablespace s
+                                                          WHERE s.oid = c.reltablespace)), '')
+        FROM pg_class c WHERE c.oid = ANY (tables) ORDER BY c.oid);
+
+    -- Defaults
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
+                      target, c.relname, a.attname, pg_get_expr(f.adbin, f.adrelid))
+        FROM pg_attrdef f
+        JOIN pg_class c ON c.oid = f.adrelid
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        WHERE f.adrelid = ANY (tables) AND a.attgenerated = ''
+        ORDER BY c.oid, a.attnum) || defaults || dropped_checks;
+
+    -- Sequences that belong to a column
+    statements := statements || ARRAY(
+        SELECT format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)
+        FROM pg_depend d
+        JOIN pg_class q ON q.oid = d.objid
+        JOIN pg_class c ON c.oid = d.refobjid
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = ANY (sequences)
+          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (tables) AND d.deptype = 'a'
+        ORDER BY q.oid);
+
+    -- Keys, then other indexes, under their names
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
+                      target, c.relname, k.conname, pg_get_constraintdef(k.oid, true))
+        FROM pg_constraint k
+        JOIN pg_class c ON c.oid = k.conrelid
+        WHERE c.oid = ANY (tables) AND k.contype IN ('p', 'u', 'x')
+        ORDER BY k.oid);
+    statements := statements || ARRAY(
+        SELECT pg_get_indexdef(i.indexrelid, 0, true)
+        FROM pg_index i
+        WHERE i.indrelid = ANY (tables)
+          AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+        ORDER BY i.indexrelid);
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
+                      CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
+                      ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
+                                                     JOIN pg_class x ON x.oid = i.indexrelid
+                                                     WHERE i.indrelid = c.oid AND i.indisreplident)) END)
+        FROM pg_class c WHERE c.oid = ANY (tables) AND c.relreplident <> 'd' ORDER BY c.oid);
+
+    -- Partitions, which take over what they have in common with their parents
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
+                      target, p.relname, c.relname, pg_get_expr(c.relpartbound, c.oid))
+        FROM pg_inherits i
+        JOIN pg_class c ON c.oid = i.inhrelid
+        JOIN pg_class p ON p.oid = i.inhparent
+        WHERE c.oid = ANY (tables)
+        ORDER BY c.oid) || checks;
+
+    -- Foreign keys, triggers
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
+                      target, c.relname, k.conname, pg_get_constraintdef(k.oid))
+        FROM pg_constraint k
+        JOIN pg_class c ON c.oid = k.conrelid
+        WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0
+        ORDER BY k.oid);
+    statements := statements || ARRAY(
+        SELECT pg_get_triggerdef(t.oid, true)
+        FROM pg_trigger t
+        WHERE t.tgrelid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
+        ORDER BY t.oid);
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
+                      CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
+                      t.tgname)
+        FROM pg_trigger t
+        JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgenabled <> 'O'
+        ORDER BY t.oid);
+
+    -- Owners and privileges
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %I.%I OWNER TO %I', target, c.relname, pg_get_userbyid(c.relowner))
+        FROM pg_class c
+        WHERE c.oid = ANY (tables || sequences) AND pg_get_userbyid(c.relowner) <> current_user
+        ORDER BY c.relkind <> 'S', c.oid);
+    statements := statements || ARRAY(
+        SELECT format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
+                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                      CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
+        FROM (SELECT format('SCHEMA %I', target) AS object, NULL::name AS attname, n.nspacl AS acl, n.nspowner AS owner
+              FROM pg_namespace n WHERE n.oid = source
+              UNION ALL
+              SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname),
+                     NULL, c.relacl, c.relowner
+              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
+              UNION ALL
+              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
+              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
+             aclexplode(o.acl) e
+        WHERE e.grantee <> o.owner);
+
+    EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
+                   (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
+    PERFORM set_config('search_path', format('%I, %I, pg_temp', target, template), true);
+    FOREACH statement IN ARRAY statements LOOP
+        EXECUTE statement;
+    END LOOP;
+    RETURN target;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
+'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied, 42622 the name is too long';
+
+
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(
