@@ -51,6 +51,7 @@ REGRESS = \
 	route \
 	create_shard \
 	coming_from \
+	sibling \
 	horizon
 TAP_TESTS = 1
 
