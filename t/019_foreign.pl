@@ -239,7 +239,7 @@ my $user = value(
 	'SELECT min(i) FROM generate_series(1, 100) AS i WHERE flake_shard_for(i, 4) = 2'
 );
 value(
-	"INSERT INTO photo VALUES (flake_make('2026-01-01', 2, 7), $user, 'loaded')"
+	"INSERT INTO photo VALUES (flake_make('2026-01-05Z', 2, 7), $user, 'loaded')"
 );
 like(rows_on('beta', 'photo'),
 	qr/\|loaded$/m, 'a row with an id: stored where its shard is');
@@ -305,9 +305,8 @@ value('RESET plan_cache_mode');
 
 my $range = q[flake_between(id, '2026-01-01Z', '2026-02-01Z')];
 is( scalar(
-		grep {
-			/WHERE \(\(id >= \d+::bigint\)\) AND \(\(id <= \d+::bigint\)\)$/
-		} remote(plan_of("SELECT * FROM photo WHERE $range"))),
+		grep { /\(id >= \d+::/ && /\(id <= \d+::/ }
+		  remote(plan_of("SELECT * FROM photo WHERE $range"))),
 	4,
 	'a range of time is a range of ids to the servers');
 is(value("SELECT title FROM photo WHERE $range"),
@@ -317,8 +316,8 @@ $range =
   q[flake_between(id, (SELECT now() - interval '1 h'), (SELECT now() + interval '1 min'))];
 is( scalar(
 		grep {
-				 /id >= public\.flake_lower\(\$1::/
-			  && /id <= public\.flake_upper\(\$2::/
+				 /\(id >= public\.flake_lower\(\$\d::/
+			  && /\(id <= public\.flake_upper\(\$\d::/
 		} remote(plan_of("SELECT * FROM photo WHERE $range"))),
 	4,
 	'also if the times are known only when it is run');
@@ -459,8 +458,8 @@ like(
 		  . ' RETURNING id'),
 	qr/^\d+$/,
 	'beta is down: photos are added on alpha');
-is(code('SELECT count(*) FROM photo'),
-	'08001', 'beta is down: all of them cannot be read');
+like(code('SELECT count(*) FROM photo'),
+	qr/^08/, 'beta is down: all of them cannot be read');
 
 end_session($session);
 $node{$_}->stop foreach 'coordinator', 'alpha';
