@@ -11,6 +11,8 @@ OBJS = \
 	src/flakeid.o \
 	src/mint.o \
 	src/shard.o \
+	src/lease.o \
+	src/own_table.o \
 	src/route.o \
 	src/wide.o \
 	src/inspect.o \
@@ -49,6 +51,7 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	lease \
 	create_shard \
 	coming_from \
 	sibling \

@@ -582,7 +582,7 @@ CREATE TABLE @extschema@.flake_shard_state (
 );
 
 COMMENT ON TABLE @extschema@.flake_shard_state IS
-'the shards that were detached or attached on this server, by flake_detach() and flake_attach(); see the view flake_shards';
+'the shards that were detached or attached on this server, by flake_detach(), flake_attach() and flake_lease(); see the view flake_shards';
 
 -- Whoever created the extension may save and restore it with pg_dump.
 GRANT SELECT, INSERT ON @extschema@.flake_shard_state TO @extowner@;
@@ -611,7 +611,7 @@ AS 'MODULE_PATHNAME', 'flake_detach'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
-'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids';
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids, 55006 if it is leased';
 
 CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -622,10 +622,85 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
 'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; null if shard or generator is; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present';
 
+CREATE TABLE @extschema@.flake_leases (
+    generator  regclass NOT NULL,
+    shard      int NOT NULL,
+    owner      text NOT NULL,
+    role       name NOT NULL,
+    not_before timestamptz NOT NULL,
+    expires_at timestamptz NOT NULL,
+    renewed_at timestamptz NOT NULL,
+    CONSTRAINT flake_leases_pkey PRIMARY KEY (generator, shard),
+    CONSTRAINT flake_leases_owner_key UNIQUE (generator, owner),
+    -- a leased shard is a detached one
+    CONSTRAINT flake_leases_shard_fkey FOREIGN KEY (generator, shard)
+        REFERENCES @extschema@.flake_shard_state (generator, shard)
+);
+
+COMMENT ON TABLE @extschema@.flake_leases IS
+'the shards that were leased to processes outside of the database, by flake_lease()';
+COMMENT ON COLUMN @extschema@.flake_leases.generator IS 'the generator''s sequence';
+COMMENT ON COLUMN @extschema@.flake_leases.shard IS 'logical shard';
+COMMENT ON COLUMN @extschema@.flake_leases.owner IS 'the owner''s name, as it was given';
+COMMENT ON COLUMN @extschema@.flake_leases.role IS 'the role that leased it; its members may renew and release the lease';
+COMMENT ON COLUMN @extschema@.flake_leases.not_before IS 'the owner mints ids of this time or later';
+COMMENT ON COLUMN @extschema@.flake_leases.expires_at IS 'the owner mints ids of times before this; flakeid.max_ahead later the shard can be given to another';
+COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased or renewed';
+
+GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
+GRANT SELECT, INSERT ON @extschema@.flake_leases TO @extowner@;
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_leases',
+    'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) generator)');
+
+CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
+ON @extschema@.flake_leases
+FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
+
+ALTER TABLE @extschema@.flake_leases ENABLE REPLICA TRIGGER keep_state;
+
+CREATE FUNCTION @extschema@.flake_lease(owner text, ttl interval DEFAULT '1 hour',
+    generator regclass DEFAULT '@extschema@.flake_default',
+    OUT shard int, OUT not_before timestamptz, OUT expires_at timestamptz)
+AS 'MODULE_PATHNAME', 'flake_lease'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_lease(text, interval, regclass) IS
+'a shard for a process that mints ids outside of the database, once the transaction is committed: those whose time is at or after not_before and before expires_at are its alone; ttl is how long; the same owner gets the same shard, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: 22003 the layout''s lifetime is over, 22023 no owner or ttl not positive, 25001 not READ COMMITTED, 25006 read-only, 42501 without USAGE on the generator, or if the owner''s lease is another role''s, 42809 no such generator or it has no time, 53400 no shard is left';
+
+CREATE FUNCTION @extschema@.flake_renew(owner text, ttl interval,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'flake_renew'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_renew(text, interval, regclass) IS
+'makes a lease expire only when ttl has passed from now, or later if it did, once the transaction is committed; when it expires; errors: those of flake_lease(), 42704 if the owner has no lease, or it has expired and its shard was given away';
+
+CREATE FUNCTION @extschema@.flake_release(owner text,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_release'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_release(text, regclass) IS
+'lets a lease expire now; false if there was none; the owner must have stopped minting, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: those of flake_lease()';
+
+-- A lease keeps the server from minting the shard: that is for those who may.
+REVOKE ALL ON FUNCTION @extschema@.flake_lease(text, interval, regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.flake_renew(text, interval, regclass) FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@.flake_release(text, regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass) TO @extowner@;
+GRANT EXECUTE ON FUNCTION @extschema@.flake_renew(text, interval, regclass) TO @extowner@;
+GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner@;
+
 CREATE VIEW @extschema@.flake_shards AS
 SELECT s.generator,
        s.shard,
-       CASE WHEN s.attached THEN 'attached' ELSE 'detached' END AS state,
+       CASE WHEN s.attached THEN 'attached'
+            WHEN EXISTS (SELECT FROM @extschema@.flake_leases l
+                         WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
+            ELSE 'detached'
+       END AS state,
        s.after,
        s.changed_at
 FROM @extschema@.flake_shard_state s
@@ -633,12 +708,12 @@ JOIN pg_catalog.pg_class c
   ON c.oid OPERATOR(pg_catalog.=) s.generator AND c.relkind = 'S';
 
 COMMENT ON VIEW @extschema@.flake_shards IS
-'the shards that were detached or attached on this server';
+'the shards that were detached, attached or leased on this server';
 COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
-COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not';
+COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
 COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above';
-COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached or attached';
+COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
 
 GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
 
