@@ -54,6 +54,7 @@ REGRESS = \
 	lease \
 	create_shard \
 	coming_from \
+	sibling \
 	horizon
 TAP_TESTS = 1
 
