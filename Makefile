@@ -17,6 +17,7 @@ OBJS = \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
+	src/seal.o \
 	src/admin.o \
 	src/stat.o \
 	src/generator.o \
@@ -51,9 +52,12 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	text \
+	seal \
 	lease \
 	create_shard \
 	coming_from \
+	sibling \
 	horizon
 TAP_TESTS = 1
 
