@@ -52,6 +52,7 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	partition \
 	text \
 	seal \
 	lease \
