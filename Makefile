@@ -52,6 +52,7 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
 	partition \
 	text \
 	seal \
