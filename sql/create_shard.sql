@@ -149,7 +149,7 @@ ALTER TABLE "it's %I"."Some ""table""" OWNER TO flake_writer;
 CREATE TEMP TABLE "Some ""table""" (LIKE "it's %I"."Some ""table""" INCLUDING ALL);
 SET ROLE flake_writer;
 \x on
-SELECT code, message FROM attempt($$SELECT flake_create_shard(4, 'it''s %I')$$);
+SELECT code FROM attempt($$SELECT flake_create_shard(4, 'it''s %I')$$);
 \x off
 RESET ROLE;
 SELECT current_database() AS db \gset
