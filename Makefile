@@ -2,7 +2,8 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
-# For developers:      make lint, make format, make format-check, make fuzz
+# For developers:      make lint, make format, make format-check, make fuzz,
+#                      make model
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -61,6 +62,7 @@ SCRIPT_GOALS = \
 	bench \
 	upgrade \
 	fuzz \
+	model \
 	lint \
 	format \
 	format-check
@@ -85,6 +87,9 @@ test demo bench upgrade:
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)
+
+model:
+	@bash model/run $(VARIANT)
 
 lint:
 	@bash tools/lint
