@@ -1,6 +1,6 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model
@@ -8,14 +8,18 @@
 EXTENSION = flakeid
 MODULE_big = flakeid
 DATA = extension/flakeid--1.0.sql
+SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
 	src/shard.o \
+	src/lease.o \
+	src/own_table.o \
 	src/route.o \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
+	src/seal.o \
 	src/admin.o \
 	src/stat.o \
 	src/generator.o \
@@ -50,7 +54,14 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
+	partition \
+	text \
+	seal \
+	lease \
+	create_shard \
 	coming_from \
+	sibling \
 	horizon
 TAP_TESTS = 1
 
@@ -59,6 +70,7 @@ TAP_TESTS = 1
 SCRIPT_GOALS = \
 	test \
 	demo \
+	demo-cluster \
 	bench \
 	upgrade \
 	fuzz \
@@ -82,7 +94,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench upgrade:
+test demo demo-cluster bench upgrade:
 	@bash tools/run $@
 
 fuzz:

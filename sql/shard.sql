@@ -65,7 +65,7 @@ SELECT code, message FROM attempt('SELECT flake_id(22)');
 ROLLBACK;
 SELECT code, message FROM attempt('SELECT flake_id(22)');
 BEGIN;
-TRUNCATE flake_shard_state;
+TRUNCATE flake_shard_state, flake_leases;
 SELECT code, message FROM attempt('SELECT flake_id(22)');
 ROLLBACK;
 SELECT code, message FROM attempt('SELECT flake_id(22)');

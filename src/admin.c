@@ -35,6 +35,7 @@
 #include "generator.h"
 #include "layout_type.h"
 #include "miscadmin.h"
+#include "own_table.h"
 #include "slot.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -297,19 +298,6 @@ typedef struct LiveIds
 	char	   *column;			/* one with an id above, or NULL */
 	int64		id;				/* the largest one in it */
 } LiveIds;
-
-Oid
-flake_relation_owner(Oid relation)
-{
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for relation %u", relation);
-	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
-	ReleaseSysCache(tuple);
-	return owner;
-}
 
 /* Changes a setting until AtEOXact_GUC(). */
 static void

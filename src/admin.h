@@ -22,9 +22,6 @@
 extern int64 flake_packed_to_exceed(const FlakeLayout *layout, int64 id,
 									const char *hint);
 
-/* The owner of a table. */
-extern Oid	flake_relation_owner(Oid relation);
-
 /* Registers the provider of the labels that layouts are; at library load. */
 extern void flake_admin_init(void);
 

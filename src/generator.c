@@ -24,18 +24,28 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
 #include "commands/seclabel.h"
 #include "common/hashfn.h"
+#include "flakeid.h"
 #include "generator.h"
 #include "layout_type.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
@@ -299,6 +309,44 @@ check_usage(Generator *generator)
 	generator->user = user;
 }
 
+/*
+ * Says so, once in a session, if the extension's SQL objects are not of the
+ * library's version: its package was updated, and the extension was not yet.
+ * That is no reason to stop minting.
+ */
+static void
+check_version(void)
+{
+	static bool is_checked = false;
+	Relation	extensions;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (is_checked || IsParallelWorker())
+		return;
+	is_checked = true;
+	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum("flakeid"));
+	scan = systable_beginscan(extensions, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		char	   *version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
+															   RelationGetDescr(extensions), &isnull));
+
+		if (strcmp(version, FLAKE_VERSION) != 0)
+			ereport(WARNING,
+					(errmsg("extension \"flakeid\" has version %s, but its library is for version %s",
+							version, FLAKE_VERSION),
+					 errhint("Execute ALTER EXTENSION flakeid UPDATE.")));
+	}
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
+}
+
 /* Fills a generator from the catalogs. */
 static void
 look_up(Generator *generator, Oid function)
@@ -321,6 +369,7 @@ look_up(Generator *generator, Oid function)
 
 	flake_horizon_open(&generator->horizon, generator->key,
 					   generator->sequence, &generator->layout);
+	check_version();
 	generator->valid = before == invalidations;
 }
 

@@ -40,7 +40,9 @@
 #include "flakeid.h"
 #include "fmgr.h"
 #include "layout_type.h"
+#include "lease.h"
 #include "miscadmin.h"
+#include "own_table.h"
 #include "shard.h"
 #include "storage/lock.h"
 #include "tcop/utility.h"
@@ -70,7 +72,7 @@ enum
 	STATE_COLUMNS = ANUM_CHANGED_AT
 };
 
-/* A class of advisory locks that the SQL functions (1 and 2) do not use. */
+/* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
 
 /* A row of the table. */
@@ -94,20 +96,6 @@ shard_lock(const Generator *generator, int32 shard)
 	return tag;
 }
 
-static Oid
-state_relation(const char *name, Oid function)
-{
-	Oid			relation = get_relname_relid(name, get_func_namespace(function));
-
-	if (!OidIsValid(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s\" does not exist", name),
-				 errdetail("It belongs to extension \"flakeid\"."),
-				 errhint("Create the extension again.")));
-	return relation;
-}
-
 /* Whether this transaction has given the table another file. */
 static bool
 is_rewritten(Relation table)
@@ -126,8 +114,8 @@ is_rewritten(Relation table)
 static ShardState
 read_state(Oid sequence, int32 shard, Oid function)
 {
-	Relation	table = table_open(state_relation(STATE_TABLE, function), AccessShareLock);
-	Oid			index = state_relation(STATE_INDEX, function);
+	Relation	table = table_open(flake_own_relation(STATE_TABLE, function), AccessShareLock);
+	Oid			index = flake_own_relation(STATE_INDEX, function);
 	ShardState	state = {0};
 	ScanKeyData keys[2];
 	SysScanDesc scan;
@@ -270,6 +258,24 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	LockRelease(&tag, ShareLock, false);
 }
 
+Generator *
+flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
+{
+	Generator  *generator;
+
+	PreventCommandIfReadOnly(function_name);
+	PreventCommandIfParallelMode(function_name);
+	generator = flake_generator_get(sequence, function);
+	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+
+	/* A change that is forgotten in a crash would let ids repeat. */
+	ForceSyncCommit();
+	return generator;
+}
+
 /*
  * Gets a generator ready for a change to one of its shards, and the shard's
  * lock, which is kept to the end of the transaction.
@@ -281,20 +287,10 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	AclResult	result;
 	LOCKTAG		tag;
 
-	PreventCommandIfReadOnly(function_name);
-	PreventCommandIfParallelMode(function_name);
-	*generator = flake_generator_get(sequence, function);
+	*generator = flake_shard_begin_change(sequence, function, function_name);
 	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
-
-	if ((*generator)->key == FLAKE_UUID || (*generator)->key == FLAKE_OBJECTID)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
-
-	/* A change that is forgotten in a crash would let ids repeat. */
-	ForceSyncCommit();
 
 	(void) flake_generator_slot(*generator, shard);
 	tag = shard_lock(*generator, shard);
@@ -313,7 +309,8 @@ static void
 write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 			int64 after, Oid function)
 {
-	Oid			table = state_relation(STATE_TABLE, function);
+	Oid			table = flake_own_relation(STATE_TABLE, function);
+	char	   *name = flake_own_relation_name(STATE_TABLE, function);
 	Oid			types[] = {REGCLASSOID, INT4OID, BOOLOID, INT8OID};
 	Datum		values[] = {
 		ObjectIdGetDatum(sequence),
@@ -322,28 +319,88 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 		Int64GetDatum(after)
 	};
 	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
-	char	   *name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-												  STATE_TABLE);
-	char	   *query = psprintf("INSERT INTO %s AS s VALUES ($1, $2, $3, $4, pg_catalog.now())"
-								 " ON CONFLICT ON CONSTRAINT %s DO UPDATE SET attached = excluded.attached,"
-								 " after = excluded.after, changed_at = excluded.changed_at",
-								 name, STATE_INDEX);
-	char	   *clean_up = psprintf("DELETE FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-									" WHERE c.oid OPERATOR(pg_catalog.=) s.generator)",
-									name);
-	Oid			user;
-	int			security_context;
+	const char *own[] = {LEASE_TABLE, STATE_TABLE};
 
-	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(flake_relation_owner(table),
-						   security_context | SECURITY_LOCAL_USERID_CHANGE);
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute_with_args(query, 4, types, values, nulls, false, 0) != SPI_OK_INSERT ||
-		SPI_processed != 1 ||	/* session_replication_role is replica */
-		SPI_execute(clean_up, false, 0) != SPI_OK_DELETE ||
-		SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not execute \"%s\"", query);
-	SetUserIdAndSecContext(user, security_context);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+
+	/* No row is written if session_replication_role is replica. */
+	if (flake_execute_as_owner(table,
+							   psprintf("INSERT INTO %s AS s VALUES ($1, $2, $3, $4, pg_catalog.now())"
+										" ON CONFLICT ON CONSTRAINT %s DO UPDATE SET attached = excluded.attached,"
+										" after = excluded.after, changed_at = excluded.changed_at",
+										name, STATE_INDEX),
+							   lengthof(types), types, values, nulls) != 1)
+		elog(ERROR, "could not write the state of shard %d", shard);
+	for (size_t i = 0; i < lengthof(own); i++)
+		(void) flake_execute_as_owner(table,
+									  psprintf("DELETE FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+											   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)",
+											   flake_own_relation_name(own[i], function)),
+									  0, NULL, NULL, NULL);
+	SPI_finish();
+}
+
+/* Closes a slot; an id that is at or above all of the shard so far (F1, F3). */
+static int64
+close_slot(const Generator *generator, const GeneratorSlot *slot)
+{
+	int64		bound = flake_slot_close(slot->slot);
+
+	/*
+	 * Before the server started, ids were handed out up to the floor;
+	 * setval() may have set that outside of the layout.
+	 */
+	bound = Max(bound, flake_horizon_floor(&generator->horizon));
+	bound = Max(bound, flake_layout_min_packed(&generator->layout));
+	bound = Min(bound, flake_layout_max_packed(&generator->layout));
+	return flake_layout_id(&generator->layout, bound, slot->image);
+}
+
+bool
+flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
+{
+	Generator  *generator = flake_generator_get(sequence, function);
+	GeneratorSlot slot = *flake_generator_slot(generator, shard);
+	LOCKTAG		tag = shard_lock(generator, shard);
+
+	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
+		LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+
+	/* Nobody mints it now who did not mint it before. */
+	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
+		read_state(sequence, shard, function).exists)
+	{
+		LockRelease(&tag, ExclusiveLock, false);
+		return false;
+	}
+	generator = flake_generator_get(sequence, function);
+	*bound = close_slot(generator, &slot);
+	write_state(sequence, shard, false, true, *bound, function);
+	return true;
+}
+
+/* Ends the lease of a shard, if there is one, and heeds what was leased. */
+static void
+end_lease(const Generator *generator, const GeneratorSlot *slot,
+		  ShardState *state, Oid function)
+{
+	const FlakeLayout *layout = &generator->layout;
+	TimestampTz upto;
+	int64		packed;
+	int64		id;
+
+	if (!state->exists || state->attached ||
+		!flake_lease_end(generator->sequence, slot->shard, function, &upto))
+		return;
+	packed = flake_layout_pack(layout,
+							   Min(flake_layout_tick_at(layout, upto),
+								   flake_layout_max_tick(layout)),
+							   flake_layout_max_sequence(layout));
+	id = flake_layout_id(layout, packed, slot->image);
+	state->after = state->has_after ? Max(state->after, id) : id;
+	state->has_after = true;
 }
 
 /* flake_detach(shard int, generator regclass) returns bigint */
@@ -360,16 +417,8 @@ flake_detach(PG_FUNCTION_ARGS)
 
 	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
 	state = read_state(sequence, shard, function);
-
-	/*
-	 * Before the server started, ids were handed out up to the floor;
-	 * setval() may have set that outside of the layout.
-	 */
-	bound = flake_slot_close(slot.slot);
-	bound = Max(bound, flake_horizon_floor(&generator->horizon));
-	bound = Max(bound, flake_layout_min_packed(&generator->layout));
-	bound = Min(bound, flake_layout_max_packed(&generator->layout));
-	bound = flake_layout_id(&generator->layout, bound, slot.image);
+	end_lease(generator, &slot, &state, function);
+	bound = close_slot(flake_generator_get(sequence, function), &slot);
 	if (state.has_after)
 		bound = Max(bound, state.after);
 	if (state.exists && !state.attached && state.has_after &&
@@ -401,10 +450,12 @@ flake_attach(PG_FUNCTION_ARGS)
 
 	slot = begin_change(sequence, shard, function, "flake_attach()", &generator);
 	state = read_state(sequence, shard, function);
+	end_lease(generator, &slot, &state, function);
 	if (!PG_ARGISNULL(1))
 	{
 		int64		after = PG_GETARG_INT64(1);
 
+		generator = flake_generator_get(sequence, function);
 		(void) flake_packed_to_exceed(&generator->layout, after,
 									  "Check the clocks of both servers.");
 		state.after = state.has_after ? Max(state.after, after) : after;

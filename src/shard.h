@@ -42,6 +42,23 @@ flake_shard_claim(Generator *generator, const GeneratorSlot *slot, int64 n,
 	return first;
 }
 
+/*
+ * A generator whose shards are to change state, ready for it.  ERROR 25006 if
+ * the transaction must not change anything, 42501 without USAGE on the
+ * sequence, 42809 for generators of wide ids, which have no shards.
+ */
+extern Generator *flake_shard_begin_change(Oid sequence, Oid function,
+										   const char *function_name);
+
+/*
+ * Detaches a shard, without waiting for anybody, if it is not in use: not
+ * minted since the server started, neither attached nor detached, and nobody
+ * is just changing that.  Otherwise returns false.  Sets *bound to an id at or
+ * above all that were minted earlier.
+ */
+extern bool flake_shard_reserve(Oid sequence, int32 shard, Oid function,
+								int64 *bound);
+
 /* Sets up what happens at the end of transactions; at library load. */
 extern void flake_shard_init(void);
 

@@ -267,9 +267,8 @@ note_clock_behind(Slot *slot)
 	}
 }
 
-/* ERROR: the ids would not fit the layout. */
-static void
-lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
+void
+flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {
 	const char *name = flake_layout_name(layout);
 	TimestampTz start = DT_NOBEGIN;
@@ -399,11 +398,11 @@ choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 now_tick < flake_layout_min_tick(layout) ||
 				 above > max_packed - n))
-		lifetime_is_over(layout, now_tick);
+		flake_lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick, n);
 	end = *first + n - 1;
 	if (unlikely(end > max_packed))
-		lifetime_is_over(layout, now_tick);
+		flake_lifetime_is_over(layout, now_tick);
 
 	/* M4 */
 	ahead = flake_layout_packed_tick(layout, end) - now_tick;
@@ -451,7 +450,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	else
 	{
 		if (above > flake_layout_max_packed(layout) - n)
-			lifetime_is_over(layout, 0);
+			flake_lifetime_is_over(layout, 0);
 		*first = above + 1;
 	}
 	end = *first + n - 1;

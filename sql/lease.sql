@@ -1,0 +1,144 @@
+--
+-- Shards leased to processes that mint outside of the database
+--
+SELECT flake_create_generator('leased', 'ts:41 shard:2 seq:20 epoch=2020-01-01');
+CREATE FUNCTION leases() RETURNS TABLE (shard int, owner text, role name, begun boolean, expires text)
+LANGUAGE sql AS $$
+    SELECT shard, owner, replace(role, current_user, 'me'), not_before <= clock_timestamp(),
+           CASE WHEN expires_at <= clock_timestamp() THEN 'over'
+                WHEN expires_at <= clock_timestamp() + interval '1 hour' THEN 'within an hour' ELSE 'later' END
+    FROM flake_leases WHERE generator = 'leased'::regclass ORDER BY shard
+$$;
+
+-- from the highest shard on; the same owner, the same shard, but only ids after the present
+SELECT shard, not_before <= clock_timestamp() AS begun, expires_at = not_before + '1 hour' AS an_hour
+FROM flake_lease('a', generator => 'leased');
+SELECT shard, not_before > clock_timestamp() + '10 s' AND not_before < clock_timestamp() + '20 s' AS soon,
+       expires_at = not_before + '2 hours' AS two_hours
+FROM flake_lease('a', '2 hours', 'leased');
+SELECT shard FROM flake_lease('b', '10 minutes', 'leased');
+SELECT * FROM leases();
+-- a tick is whole
+SELECT flake_timestamp(flake_floor(not_before, layout), layout) = not_before AS whole
+FROM flake_leases, flake_layout_of('leased') AS layout WHERE generator = 'leased'::regclass;
+
+-- the database does not mint them
+SELECT shard, state FROM flake_shards WHERE generator = 'leased'::regclass ORDER BY shard;
+\x on
+SELECT * FROM attempt($$SELECT flake_id(3, 'leased')$$);
+SELECT code, message, hint FROM attempt($$SELECT flake_attach(3, generator => 'leased')$$);
+SELECT code, message, hint FROM attempt($$SELECT flake_detach(3, 'leased')$$);
+\x off
+
+-- and they are not what it mints, or detached, or has in its map
+SELECT flake_id(1, 'leased') > 0 AS minted;
+SELECT shard FROM flake_lease('c', generator => 'leased');
+\x on
+SELECT code, message, replace(detail, (SELECT to_char(min(expires_at) + '15 s', 'YYYY-MM-DD HH24:MI:SS') FROM flake_leases), 'TIME') ~ 'TIME' AS detail, hint
+FROM attempt($$SELECT flake_lease('d', generator => 'leased')$$);
+\x off
+SELECT flake_create_generator('mapped', 'ts:41 shard:3 seq:19 epoch=2020-01-01');
+INSERT INTO flake_shard_map VALUES ('[5,6]', 'elsewhere');
+SELECT flake_detach(4, 'mapped') > 0 AS detached;
+SELECT flake_attach(3, generator => 'mapped');
+SELECT n, shard FROM generate_series(1, 4) AS n, LATERAL flake_lease('owner ' || n, generator => 'mapped');
+DELETE FROM flake_shard_map;
+\x on
+SELECT flake_create_generator('full', 'ts:41 seq:22 epoch=2020-01-01');
+SELECT flake_id(0, 'full') > 0 AS minted;
+SELECT * FROM attempt($$SELECT flake_lease('d', generator => 'full')$$);
+\x off
+
+-- renewed, released
+SELECT flake_renew('b', '1 day', 'leased') > clock_timestamp() + '23 hours' AS renewed;
+SELECT flake_renew('b', '1 s', 'leased') > clock_timestamp() + '23 hours' AS "never shorter";
+SELECT * FROM leases();
+SELECT flake_release('b', 'leased'), flake_release('b', 'leased') AS again, flake_release('nobody', 'leased');
+SELECT * FROM leases();
+-- not given to another before the margin has passed
+SELECT code FROM attempt($$SELECT flake_lease('d', generator => 'leased')$$);
+SELECT code, hint FROM attempt($$SELECT flake_attach(2, generator => 'leased')$$);
+-- its owner may have it again
+SELECT flake_renew('b', '1 hour', 'leased') > clock_timestamp() AS renewed;
+SELECT flake_release('b', 'leased');
+SELECT shard, not_before > clock_timestamp() + '10 s' AS soon FROM flake_lease('b', '1 hour', 'leased');
+
+-- over for long enough: another's, or the database's again
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE generator = 'leased'::regclass AND owner IN ('a', 'b');
+SELECT shard, not_before <= clock_timestamp() AS begun FROM flake_lease('d', generator => 'leased');
+SELECT code, message FROM attempt($$SELECT flake_renew('d', '1 hour', 'leased')$$);
+SELECT flake_attach(2, generator => 'leased');
+SELECT code, message FROM attempt($$SELECT flake_renew('b', '1 hour', 'leased')$$);
+SELECT shard, state FROM flake_shards WHERE generator = 'leased'::regclass ORDER BY shard;
+SELECT flake_timestamp(after, flake_layout_of('leased')) >= now() - interval '1.5 s' AS "past the lease",
+       flake_id(2, 'leased') > after AS above
+FROM flake_shards WHERE generator = 'leased'::regclass AND shard = 2;
+SELECT * FROM leases();
+
+-- undone
+BEGIN;
+SELECT shard FROM flake_lease('e', generator => 'mapped');
+SELECT code, message FROM attempt($$SELECT flake_id(6, 'mapped')$$);
+ROLLBACK;
+SELECT flake_id(6, 'mapped') > 0 AS minted;
+SELECT code, message FROM attempt($$SELECT flake_renew('e', '1 s', 'mapped')$$);
+
+-- whose lease it is
+CREATE ROLE flake_lessee;
+CREATE ROLE flake_other;
+SET ROLE flake_lessee;
+SELECT code, message FROM attempt($$SELECT flake_lease('e')$$);
+SELECT code, message FROM attempt($$SELECT flake_renew('e', '1 s')$$);
+SELECT code, message FROM attempt($$SELECT flake_release('e')$$);
+SELECT code, message FROM attempt('SELECT FROM flake_leases');
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION flake_lease, flake_renew, flake_release TO flake_lessee, flake_other;
+SET ROLE flake_lessee;
+SELECT code, message FROM attempt($$SELECT flake_lease('e', generator => 'leased')$$);
+SELECT shard > 8000 AS "from the top" FROM flake_lease('e');
+SET ROLE flake_other;
+\x on
+SELECT * FROM attempt($$SELECT flake_lease('e')$$);
+SELECT * FROM attempt($$SELECT flake_renew('e', '1 s')$$);
+SELECT * FROM attempt($$SELECT flake_release('e')$$);
+\x off
+RESET ROLE;
+SELECT flake_renew('e', '2 hours') > now() AS "by a superuser";
+SET ROLE flake_lessee;
+SELECT flake_release('e');
+RESET ROLE;
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'e';
+SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'e';
+
+-- errors
+\x on
+SELECT * FROM attempt($$SELECT flake_renew('nobody', '1 hour')$$);
+SELECT * FROM attempt($$SELECT flake_lease('f', '0')$$);
+SELECT * FROM attempt($$SELECT flake_lease('f', '-1 day')$$);
+SELECT * FROM attempt($$SELECT flake_lease('f', '1000000 years')$$);
+SELECT * FROM attempt($$SELECT flake_renew('d', '0', 'leased')$$);
+SELECT * FROM attempt($$SELECT flake_lease('')$$);
+SELECT * FROM attempt(format('SELECT flake_lease(%L)', repeat('x', 256)));
+SELECT flake_create_generator('timeless', 'segment');
+SELECT * FROM attempt($$SELECT flake_lease('f', generator => 'timeless')$$);
+SELECT * FROM attempt($$SELECT flake_lease('f', generator => 'flake_default_uuid')$$);
+SELECT flake_create_generator('expired', 'baidu');
+SELECT code, message FROM attempt($$SELECT flake_lease('f', generator => 'expired')$$);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT * FROM attempt($$SELECT flake_lease('f')$$);
+COMMIT;
+BEGIN READ ONLY;
+SELECT * FROM attempt($$SELECT flake_lease('f')$$);
+COMMIT;
+\x off
+SELECT flake_lease(NULL), flake_renew('d', NULL, 'leased'), flake_release(NULL);
+
+-- A leased shard cannot be forgotten by accident, only dropped with its generator.
+SELECT code, message FROM attempt($$DELETE FROM flake_shard_state WHERE generator = 'leased'::regclass$$);
+DROP SEQUENCE leased, mapped, "full", timeless, expired;
+SELECT flake_attach(0);
+SELECT count(*) FROM flake_leases;
+DELETE FROM flake_shard_state;
+DROP FUNCTION leases;
+REVOKE EXECUTE ON FUNCTION flake_lease, flake_renew, flake_release FROM flake_lessee, flake_other;
+DROP ROLE flake_lessee, flake_other;
