@@ -75,6 +75,16 @@ SELECT flake_timestamp(after, flake_layout_of('leased')) >= now() - interval '1.
 FROM flake_shards WHERE generator = 'leased'::regclass AND shard = 2;
 SELECT * FROM leases();
 
+-- never before what the server had minted, whoever leases the shard
+SELECT flake_create_generator('ahead', layout, flake_make(now() + '22 s', 0, 0, layout))
+FROM CAST('ts:41 shard:2 seq:20 epoch=2020-01-01' AS flake_layout) AS layout;
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('a', generator => 'ahead');
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('a', generator => 'ahead');
+SELECT flake_release('a', 'ahead');
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE generator = 'ahead'::regclass;
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('b', generator => 'ahead');
+DROP SEQUENCE ahead;
+
 -- undone
 BEGIN;
 SELECT shard FROM flake_lease('e', generator => 'mapped');

@@ -15,7 +15,8 @@
  *		after the present.  This, too, supposes that the old process has
  *		stopped, and that its clock was ahead by less than the margin.
  *	L3	this server does not mint a leased shard: it is detached (see shard.c),
- *		and the lease begins above what the server had minted.
+ *		and the lease begins above what the server had minted.  This can be in
+ *		the future, so no later lease of the shard begins earlier, either.
  *
  * The margin is flakeid.max_ahead.
  *
@@ -79,7 +80,7 @@ typedef struct Request
 	char	   *table_name;
 	text	   *owner;
 	FlakeLayout layout;
-	TimestampTz now;
+	TimestampTz now;			/* after waiting for others, if at all */
 	int64		margin_us;
 } Request;
 
@@ -107,7 +108,6 @@ begin_request(Request *request, text *owner, Oid sequence, Oid function,
 	request->table = flake_own_relation(LEASE_TABLE, function);
 	request->table_name = flake_own_relation_name(LEASE_TABLE, function);
 	request->owner = owner;
-	request->now = GetCurrentTimestamp();
 	request->margin_us = flake_max_ahead_ms * INT64CONST(1000);
 }
 
@@ -181,7 +181,7 @@ find_lapsed(const Request *request, Lease *lease)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT shard, expires_at FROM %s"
+								   psprintf("SELECT shard, expires_at, not_before FROM %s"
 											" WHERE generator OPERATOR(pg_catalog.=) $1"
 											" AND expires_at OPERATOR(pg_catalog.<=) $2"
 											" ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED",
@@ -193,9 +193,11 @@ find_lapsed(const Request *request, Lease *lease)
 		lease->role = GetUserId();
 		lease->renewed_at = request->now;
 
-		/* L1 */
+		/* L1, L3 */
 		lease->expires_at = DatumGetTimestampTz(result(2));
-		lease->not_before = Max(request->now, lease->expires_at + request->margin_us);
+		lease->not_before = Max(DatumGetTimestampTz(result(3)),
+								lease->expires_at + request->margin_us);
+		lease->not_before = Max(lease->not_before, request->now);
 	}
 	SPI_finish();
 	return found;
@@ -354,6 +356,7 @@ flake_lease(PG_FUNCTION_ARGS)
 	Request		request;
 	Lease		lease;
 	LOCKTAG		tag;
+	bool		is_own;
 	int64		tick;
 	TupleDesc	desc;
 	Datum		values[3];
@@ -369,14 +372,18 @@ flake_lease(PG_FUNCTION_ARGS)
 									VARSIZE_ANY_EXHDR(owner)),
 						 OWNER_LOCK_CLASS);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	request.now = GetCurrentTimestamp();
+	is_own = find_own(&request, &lease);
 
-	if (find_own(&request, &lease))
+	/* Both may have waited for a transaction of the same owner. */
+	request.now = GetCurrentTimestamp();
+	if (is_own)
 	{
-		/* L2 */
+		TimestampTz after;
+
+		/* L2, L3 */
 		lease.renewed_at = Max(request.now, lease.renewed_at);
-		lease.not_before = Max(lease.renewed_at,
-							   Min(lease.renewed_at, lease.expires_at) + request.margin_us);
+		after = Min(lease.renewed_at, lease.expires_at) + request.margin_us;
+		lease.not_before = Max(lease.not_before, Max(lease.renewed_at, after));
 	}
 	else if (!find_lapsed(&request, &lease) && !find_new(&request, &lease))
 		none_left(&request);
