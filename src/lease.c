@@ -203,68 +203,82 @@ find_lapsed(const Request *request, Lease *lease)
 	return found;
 }
 
+/* Takes the highest shard from lower up to upper that is not in use. */
+static bool
+take_unused(const Request *request, int32 lower, int32 upper, Lease *lease)
+{
+	const FlakeLayout *layout = &request->layout;
+
+	for (int64 shard = upper; shard >= lower; shard--)
+	{
+		int64		bound;
+		int64		tick;
+		TimestampTz after;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!flake_shard_reserve(request->sequence, (int32) shard,
+								 request->function, &bound))
+			continue;
+
+		/* L3 */
+		tick = flake_layout_tick(layout, bound) + 1;
+		if (!flake_layout_tick_start(layout, tick, &after))
+			flake_lifetime_is_over(layout, tick);
+		lease->shard = (int32) shard;
+		lease->role = GetUserId();
+		lease->not_before = Max(request->now, after);
+		lease->expires_at = lease->not_before;
+		lease->renewed_at = request->now;
+		return true;
+	}
+	return false;
+}
+
 /*
- * Finds the highest shard up to *shard that is neither detached nor attached
- * nor in flake_shard_map.
+ * Finds a shard that is not in use, and reserves it.  As a layout can have
+ * 2^31 shards, it is the gaps between those in the tables that are gone through.
  */
 static bool
-find_unused(const Request *request, int32 *shard)
+find_new(const Request *request, Lease *lease)
 {
+	int32		max_shard = flake_layout_max_shard(&request->layout);
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
-		Int32GetDatum(*shard)
+		Int32GetDatum(max_shard)
 	};
-	bool		found;
+	uint64		count;
+	SPITupleTable *gaps;
+	bool		found = false;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
-	/* The series is only made as far as it is needed. */
-	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT q.s FROM (SELECT pg_catalog.generate_series($2, 0, -1) AS s) q"
-											" WHERE NOT EXISTS (SELECT FROM %s t WHERE t.generator OPERATOR(pg_catalog.=) $1"
-											" AND t.shard OPERATOR(pg_catalog.=) q.s)"
-											" AND NOT EXISTS (SELECT FROM %s m WHERE m.shards OPERATOR(pg_catalog.@>) q.s)"
-											" LIMIT 1",
+	/* In bigint, because an int4range has no end behind the last int. */
+	count = flake_execute_as_owner(request->table,
+								   psprintf("SELECT pg_catalog.lower(g)::pg_catalog.int4,"
+											" (pg_catalog.upper(g) OPERATOR(pg_catalog.-) 1)::pg_catalog.int4"
+											" FROM pg_catalog.unnest(pg_catalog.int8multirange(pg_catalog.int8range(0, $2, '[]'))"
+											" OPERATOR(pg_catalog.-) coalesce((SELECT pg_catalog.range_agg(u.used) FROM"
+											" (SELECT pg_catalog.int8range(t.shard, t.shard, '[]') FROM %s t"
+											" WHERE t.generator OPERATOR(pg_catalog.=) $1 UNION ALL"
+											" SELECT pg_catalog.int8range(pg_catalog.lower(m.shards), pg_catalog.upper(m.shards))"
+											" FROM %s m) AS u (used)), '{}')) AS g"
+											" ORDER BY 1 DESC",
 											flake_own_relation_name("flake_shard_state", request->function),
 											flake_own_relation_name("flake_shard_map", request->function)),
-								   lengthof(types), types, values, NULL) > 0;
-	if (found)
-		*shard = DatumGetInt32(result(1));
+								   lengthof(types), types, values, NULL);
+	gaps = SPI_tuptable;
+	for (uint64 i = 0; i < count && !found; i++)
+	{
+		bool		isnull;
+		int32		lower = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 1, &isnull));
+		int32		upper = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 2, &isnull));
+
+		found = take_unused(request, lower, upper, lease);
+	}
 	SPI_finish();
 	return found;
-}
-
-/* Finds a shard that is not in use, and reserves it. */
-static bool
-find_new(const Request *request, Lease *lease)
-{
-	const FlakeLayout *layout = &request->layout;
-
-	for (lease->shard = flake_layout_max_shard(layout);
-		 lease->shard >= 0 && find_unused(request, &lease->shard);
-		 lease->shard--)
-	{
-		int64		bound;
-
-		CHECK_FOR_INTERRUPTS();
-		if (flake_shard_reserve(request->sequence, lease->shard,
-								request->function, &bound))
-		{
-			TimestampTz after = DT_NOBEGIN;
-
-			/* L3 */
-			(void) flake_layout_tick_start(layout, flake_layout_tick(layout, bound) + 1,
-										   &after);
-			lease->role = GetUserId();
-			lease->not_before = Max(request->now, after);
-			lease->expires_at = lease->not_before;
-			lease->renewed_at = request->now;
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Raises ERROR 53400: there is no shard to lease. */
