@@ -460,6 +460,7 @@ flake_release(PG_FUNCTION_ARGS)
 	if (lease.expires_at <= now)
 		PG_RETURN_BOOL(false);
 	lease.expires_at = now;
+	lease.renewed_at = now;		/* the latest time known, see L2 */
 	store(&request, &lease);
 	PG_RETURN_BOOL(true);
 }
