@@ -22,7 +22,8 @@ how many seconds its clock is ahead, or behind if negative.  The layout must be
 Appends each id to FILE as a line "id <id>", as soon as it is minted, and what
 else happens: "lease <shard>", "over".
 
-SIGTERM: gives the lease back, and ends.
+SIGTERM: gives the lease back, and ends.  When the process that has started it
+is gone, it does so, too.
 USAGE
 
 die $usage unless @ARGV == 6 || (@ARGV == 7 && $ARGV[6] eq 'once');
@@ -39,7 +40,13 @@ use constant {
 };
 
 my $ends = 0;
+my $parent = getppid;
 $SIG{TERM} = sub { $ends = 1 };
+
+sub is_to_end
+{
+	return $ends || getppid != $parent;
+}
 
 open my $out, '>>', $file or die "$file: $!\n";
 
@@ -99,7 +106,7 @@ sub mint
 	# was taken over; but that was over before.
 	my $renewed = now_us();
 
-	until ($ends)
+	until (is_to_end())
 	{
 		my $now = now_us();
 
@@ -131,7 +138,7 @@ sub mint
 	return;
 }
 
-until ($ends)
+until (is_to_end())
 {
 	my ($shard, $not_before, $expires_at) =
 	  ask('SELECT shard, '
@@ -145,7 +152,7 @@ until ($ends)
 	}
 	note("lease $shard");
 	mint($shard, $not_before, $expires_at);
-	note('over') unless $ends;
+	note('over') unless is_to_end();
 	last if $once;
 }
-ask("SELECT flake_release('$owner', '$generator')") if $ends;
+ask("SELECT flake_release('$owner', '$generator')") if is_to_end();
