@@ -78,17 +78,17 @@ typedef struct Request
 	Oid			sequence;
 	Oid			table;
 	char	   *table_name;
-	text	   *owner;
+	const char *owner;
 	FlakeLayout layout;
 	TimestampTz now;			/* after waiting for others, if at all */
 	int64		margin_us;
 } Request;
 
 static void
-begin_request(Request *request, text *owner, Oid sequence, Oid function,
+begin_request(Request *request, const char *owner, Oid sequence, Oid function,
 			  const char *function_name)
 {
-	if (VARSIZE_ANY_EXHDR(owner) < 1 || VARSIZE_ANY_EXHDR(owner) > MAX_OWNER_LEN)
+	if (*owner == '\0' || strlen(owner) > MAX_OWNER_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("owner of a lease must have 1 to %d bytes", MAX_OWNER_LEN)));
@@ -133,7 +133,7 @@ find_own(const Request *request, Lease *lease)
 	Oid			types[] = {OIDOID, TEXTOID};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
-		PointerGetDatum(request->owner)
+		CStringGetTextDatum(request->owner)
 	};
 	bool		found;
 
@@ -155,7 +155,7 @@ find_own(const Request *request, Lease *lease)
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("the lease of owner \"%s\" belongs to role \"%s\"",
-							text_to_cstring(request->owner), NameStr(*role)),
+							request->owner, NameStr(*role)),
 					 errhint("Lease under another owner's name.")));
 		lease->role = OidIsValid(role_oid) ? role_oid : GetUserId();
 		lease->shard = DatumGetInt32(result(1));
@@ -334,7 +334,7 @@ store(const Request *request, const Lease *lease)
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
 		Int32GetDatum(lease->shard),
-		PointerGetDatum(request->owner),
+		CStringGetTextDatum(request->owner),
 		NameGetDatum(&role),
 		TimestampTzGetDatum(lease->not_before),
 		TimestampTzGetDatum(lease->expires_at),
@@ -364,7 +364,7 @@ store(const Request *request, const Lease *lease)
 Datum
 flake_lease(PG_FUNCTION_ARGS)
 {
-	text	   *owner = PG_GETARG_TEXT_PP(0);
+	char	   *owner = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Interval   *ttl = PG_GETARG_INTERVAL_P(1);
 	Oid			sequence = PG_GETARG_OID(2);
 	Request		request;
@@ -382,8 +382,7 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	/* The same owner must not get two shards at once. */
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence,
-						 hash_bytes((unsigned char *) VARDATA_ANY(owner),
-									VARSIZE_ANY_EXHDR(owner)),
+						 hash_bytes((unsigned char *) owner, (int) strlen(owner)),
 						 OWNER_LOCK_CLASS);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	is_own = find_own(&request, &lease);
@@ -421,7 +420,7 @@ flake_lease(PG_FUNCTION_ARGS)
 Datum
 flake_renew(PG_FUNCTION_ARGS)
 {
-	text	   *owner = PG_GETARG_TEXT_PP(0);
+	char	   *owner = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Interval   *ttl = PG_GETARG_INTERVAL_P(1);
 	Request		request;
 	Lease		lease;
@@ -431,7 +430,7 @@ flake_renew(PG_FUNCTION_ARGS)
 	if (!find_own(&request, &lease))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("owner \"%s\" has no lease", text_to_cstring(owner)),
+				 errmsg("owner \"%s\" has no lease", owner),
 				 errdetail("If there was one, it has expired, and its shard was given to another owner or taken back."),
 				 errhint("Lease a shard with flake_lease().")));
 	lease.renewed_at = Max(GetCurrentTimestamp(), lease.renewed_at);
@@ -452,7 +451,7 @@ flake_release(PG_FUNCTION_ARGS)
 	Lease		lease;
 	TimestampTz now;
 
-	begin_request(&request, PG_GETARG_TEXT_PP(0), PG_GETARG_OID(1),
+	begin_request(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_OID(1),
 				  fcinfo->flinfo->fn_oid, "flake_release()");
 	if (!find_own(&request, &lease))
 		PG_RETURN_BOOL(false);
