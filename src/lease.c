@@ -330,7 +330,7 @@ static void
 store(const Request *request, const Lease *lease)
 {
 	Oid			types[] = {OIDOID, INT4OID, TEXTOID, NAMEOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
-	NameData	role;
+	NameData	role = {{0}};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
 		Int32GetDatum(lease->shard),

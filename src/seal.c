@@ -46,11 +46,11 @@ hmac_of_half(pg_hmac_ctx *hmac, const char *key, uint8 round, uint32 half)
 {
 	uint8		digest[PG_SHA256_DIGEST_LENGTH];
 	uint8		message[1 + sizeof(uint32)];
+	uint32		big_endian = pg_hton32(half);
 	uint32		result;
 
-	half = pg_hton32(half);
 	message[0] = round;
-	memcpy(message + 1, &half, sizeof(half));
+	memcpy(message + 1, &big_endian, sizeof(big_endian));
 	if (pg_hmac_init(hmac, (const uint8 *) key, strlen(key)) < 0 ||
 		pg_hmac_update(hmac, message, sizeof(message)) < 0 ||
 		pg_hmac_final(hmac, digest, sizeof(digest)) < 0)
