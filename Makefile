@@ -1,6 +1,6 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # For developers:      make lint, make format, make format-check, make fuzz
@@ -8,6 +8,7 @@
 EXTENSION = flakeid
 MODULE_big = flakeid
 DATA = extension/flakeid--1.0.sql
+SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
@@ -18,6 +19,7 @@ OBJS = \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
+	src/seal.o \
 	src/admin.o \
 	src/stat.o \
 	src/generator.o \
@@ -52,6 +54,10 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
+	partition \
+	text \
+	seal \
 	lease \
 	create_shard \
 	coming_from \
@@ -64,6 +70,7 @@ TAP_TESTS = 1
 SCRIPT_GOALS = \
 	test \
 	demo \
+	demo-cluster \
 	bench \
 	upgrade \
 	torture \
@@ -87,7 +94,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench upgrade:
+test demo demo-cluster bench upgrade:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.
