@@ -17,7 +17,8 @@ until it gets SIGTERM.  It leaves three files:
   NUMBER.commits  a line for each commit that it has seen: term, when it was
                   sent
   NUMBER.errors   a line for each kind of error: how often, SQLSTATE, message
-                  (numbers in it replaced by N)
+                  (numbers in it replaced by N); and one with 00000, how often
+                  it has connected
 
 All times are microseconds.
 
@@ -227,6 +228,8 @@ sub connect_to_primary
 	# While it is still called the primary, this is it: it is stopped before
 	# another one gets the name.
 	undef $wire if (read_primary($directory))[0] != $term;
+	count_error($errors, { code => '00000', message => 'connected' })
+	  if defined $wire;
 	return ($wire, $term);
 }
 
