@@ -2,6 +2,7 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
+#                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model
 
@@ -73,6 +74,7 @@ SCRIPT_GOALS = \
 	demo-cluster \
 	bench \
 	upgrade \
+	torture \
 	fuzz \
 	model \
 	lint \
@@ -96,6 +98,10 @@ endif
 
 test demo demo-cluster bench upgrade:
 	@bash tools/run $@
+
+# Not as SECONDS, which in bash is a stop-watch.
+torture:
+	@TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) bash tools/run $@
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)
