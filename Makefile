@@ -64,6 +64,7 @@ SCRIPT_GOALS = \
 	test \
 	demo \
 	bench \
+	sqlsmith \
 	upgrade \
 	fuzz \
 	lint \
@@ -85,7 +86,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench upgrade:
+test demo bench sqlsmith upgrade:
 	@bash tools/run $@
 
 fuzz:
