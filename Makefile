@@ -1,6 +1,6 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 # For developers:      make lint, make format, make format-check, make fuzz
 
@@ -17,6 +17,7 @@ OBJS = \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
+	src/seal.o \
 	src/admin.o \
 	src/stat.o \
 	src/generator.o \
@@ -51,6 +52,9 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	partition \
+	text \
+	seal \
 	lease \
 	create_shard \
 	coming_from \
@@ -63,6 +67,7 @@ TAP_TESTS = 1
 SCRIPT_GOALS = \
 	test \
 	demo \
+	demo-cluster \
 	bench \
 	sqlsmith \
 	upgrade \
@@ -86,7 +91,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench sqlsmith upgrade:
+test demo demo-cluster bench sqlsmith upgrade:
 	@bash tools/run $@
 
 fuzz:

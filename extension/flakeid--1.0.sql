@@ -1036,6 +1036,193 @@ COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
 'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied, 42622 the name is too long';
 
 
+-- Text forms and sealed ids
+
+CREATE FUNCTION @extschema@.flake_to_text(id bigint, base int DEFAULT 62)
+RETURNS text
+AS 'MODULE_PATHNAME', 'flake_to_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_to_text(bigint, int) IS
+'an id as text of fixed width, which sorts in C collation as ids do (negative ones after the others): base 16 (16 digits), 32 (Crockford, 13), 58 (Bitcoin, 11) or 62 (0-9A-Za-z, 11); error: 22023 for another base';
+
+CREATE FUNCTION @extschema@.flake_from_text(id text, base int DEFAULT 62)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_from_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_from_text(text, int) IS
+'the id of a text that flake_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
+
+CREATE FUNCTION @extschema@.flake_seal(id bigint, key text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_seal'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_seal(bigint, text) IS
+'a keyed permutation of all bigints, so that an id shown in public tells neither time nor shard nor how many there are: ten rounds of a Feistel network with HMAC-SHA-256; flake_unseal() undoes it; error: 22023 for an empty key';
+
+CREATE FUNCTION @extschema@.flake_unseal(sealed bigint, key text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_unseal'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_unseal(bigint, text) IS
+'the id that flake_seal() has sealed with the same key; any bigint is one, so a wrong key gives a wrong id and no error; error: 22023 for an empty key';
+
+
+-- Partitions by time
+
+CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    OUT partition regclass, OUT lower_bound bigint, OUT upper_bound bigint,
+    OUT since timestamptz, OUT upto timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                   WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype) THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('"%s" is not partitioned by range of an id', (SELECT relname FROM pg_class WHERE oid = parent)),
+            HINT = 'Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.';
+    END IF;
+    RETURN QUERY
+    SELECT b.oid::regclass, b.lower_bound, b.upper_bound,
+           @extschema@.flake_timestamp(b.lower_bound, layout), @extschema@.flake_timestamp(b.upper_bound, layout)
+    FROM (SELECT c.oid,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \(''?(-?[0-9]+)')::bigint AS lower_bound,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''?(-?[0-9]+)')::bigint AS upper_bound
+          FROM pg_inherits i
+          JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT') b
+    ORDER BY b.lower_bound NULLS FIRST;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
+'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
+
+CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
+    since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    zone text DEFAULT pg_catalog.current_setting('TimeZone'::text))
+RETURNS SETOF regclass
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    months int := extract(year FROM width) * 12 + extract(month FROM width);
+    days int := extract(day FROM width);
+    rest interval := width - make_interval(months => months, days => days);
+    first_day timestamp;        -- of the step that contains since
+    start timestamptz;
+    finish timestamptz;
+    first_id bigint;
+    end_id bigint;
+    suffix text;
+    partition text;
+    existing record;
+BEGIN
+    PERFORM @extschema@.flake_partitions(parent, layout);   -- checks parent
+    IF NOT isfinite(since) OR NOT isfinite(upto) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'partitions must begin and end at a finite time';
+    ELSIF (months > 0)::int + (days > 0)::int + (rest > '0')::int <> 1 OR months < 0 OR days < 0 OR rest < '0' THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('cannot make partitions of width "%s"', width),
+            HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
+    END IF;
+
+    -- Steps of all calls meet: they are counted from one Monday, in local time;
+    -- those of hours and less from one instant.
+    IF months > 0 THEN
+        first_day := date_trunc('month', since AT TIME ZONE zone);
+        first_day := first_day - make_interval(months =>
+            ((extract(year FROM first_day) * 12 + extract(month FROM first_day) - 1)::int % months + months) % months);
+        start := first_day AT TIME ZONE zone;
+    ELSIF days > 0 THEN
+        first_day := date_bin(make_interval(days => days), since AT TIME ZONE zone, '2001-01-01');
+        start := first_day AT TIME ZONE zone;
+    ELSE
+        start := date_bin(rest, since, timestamp '2001-01-01' AT TIME ZONE zone);
+    END IF;
+
+    FOR n IN 1 .. 2147483647 LOOP
+        EXIT WHEN start >= upto;
+        finish := CASE WHEN first_day IS NULL THEN start + rest
+                       ELSE (first_day + n * (width - rest)) AT TIME ZONE zone END;
+        first_id := @extschema@.flake_lower(start, layout);
+        end_id := @extschema@.flake_lower(finish, layout);
+        IF first_id >= end_id THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, start, finish);
+        END IF;
+
+        SELECT * INTO existing FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
+        LIMIT 1;
+        IF NOT FOUND THEN
+            SELECT CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
+                        WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
+                        ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                    ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+                   END INTO suffix;
+            SELECT format('%I.%I', n.nspname, left(c.relname, 63 - length(suffix)) || suffix) INTO partition
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
+                           partition, parent, first_id, end_id);
+            RETURN NEXT partition::regclass;
+        ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
+                MESSAGE = format('partition from %s to %s would overlap partition "%s"', start, finish, existing.partition),
+                DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
+                                first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
+                HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
+        END IF;
+        start := finish;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 22003 past the layout''s lifetime';
+
+CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    partition regclass;
+BEGIN
+    IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = 'It has a default partition.';
+    END IF;
+    FOR partition IN
+        SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
+        ORDER BY p.upper_bound
+    LOOP
+        IF "concurrently" THEN
+            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
+            RETURN NEXT format('DROP TABLE %s', partition);
+        ELSE
+            RETURN NEXT format('DROP TABLE %s', partition);
+            EXECUTE format('DROP TABLE %s', partition);
+        END IF;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 55000 if there is a default partition and concurrently is true';
+
+
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(
