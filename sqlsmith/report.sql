@@ -11,7 +11,7 @@ COPY log FROM :'log' (FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01');
 CREATE VIEW errors AS
 SELECT l.*, file_name ~ '(admin|flakeid|generator|horizon|inspect|layout|layout_type|lease|mint|own_table|preset|route|shard|shmem|slot|stat|text|wide)\.c$'
               AS ours
-FROM log, jsonb_to_record(line) AS l (error_severity text, state_code text, message text, context text, func_name text,
+FROM log, jsonb_to_record(line) AS l (error_severity text, state_code text, message text, detail text, context text, func_name text,
                                       file_name text, file_line_num int, statement text);
 
 \echo
@@ -21,7 +21,7 @@ SELECT e.state_code AS code, count(*) AS queries, count(*) FILTER (WHERE ours) A
 FROM errors e WHERE error_severity = 'ERROR' GROUP BY 1 ORDER BY 2 DESC;
 
 \echo Internal errors and worse
-SELECT state_code AS code, message, func_name || ', ' || file_name || ':' || file_line_num AS place, count(*), min(statement) AS "for example"
+SELECT state_code AS code, concat_ws(': ', message, detail) AS message, func_name || ', ' || file_name || ':' || file_line_num AS place, count(*), min(statement) AS "for example"
 FROM errors WHERE error_severity = 'PANIC' OR state_code LIKE 'XX%' OR message LIKE '%terminated by signal%'
 GROUP BY 1, 2, 3 ORDER BY 4 DESC;
 
