@@ -7,6 +7,7 @@
 EXTENSION = flakeid
 MODULE_big = flakeid
 DATA = extension/flakeid--1.0.sql
+SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
@@ -52,6 +53,7 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
 	partition \
 	text \
 	seal \
