@@ -302,6 +302,22 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 }
 
 /*
+ * Removes what dropped generators left in a table, but for what another
+ * transaction is just removing: it may stay open for as long as it likes, and
+ * its user may have no right to anything but a generator of his own.
+ */
+static void
+delete_dropped(Oid table, const char *name, const char *condition)
+{
+	(void) flake_execute_as_owner(table,
+								  psprintf("DELETE FROM %s d USING (SELECT s.ctid FROM %s s WHERE NOT EXISTS"
+										   " (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) s.generator)%s"
+										   " FOR UPDATE SKIP LOCKED) q WHERE d.ctid OPERATOR(pg_catalog.=) q.ctid",
+										   name, name, condition),
+								  0, NULL, NULL, NULL);
+}
+
+/*
  * Writes the state of a shard, as the owner of the table, and removes what
  * dropped generators left there.
  */
@@ -319,7 +335,7 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 		Int64GetDatum(after)
 	};
 	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
-	const char *own[] = {LEASE_TABLE, STATE_TABLE};
+	char	   *lease_name = flake_own_relation_name(LEASE_TABLE, function);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -332,12 +348,10 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 										name, STATE_INDEX),
 							   lengthof(types), types, values, nulls) != 1)
 		elog(ERROR, "could not write the state of shard %d", shard);
-	for (size_t i = 0; i < lengthof(own); i++)
-		(void) flake_execute_as_owner(table,
-									  psprintf("DELETE FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-											   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)",
-											   flake_own_relation_name(own[i], function)),
-									  0, NULL, NULL, NULL);
+	delete_dropped(table, lease_name, "");
+	delete_dropped(table, name,
+				   psprintf(" AND NOT EXISTS (SELECT FROM %s l WHERE l.generator OPERATOR(pg_catalog.=) s.generator"
+							" AND l.shard OPERATOR(pg_catalog.=) s.shard)", lease_name));
 	SPI_finish();
 }
 
