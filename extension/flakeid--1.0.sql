@@ -701,7 +701,7 @@ SELECT s.generator,
                          WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
             ELSE 'detached'
        END AS state,
-       s.after,
+       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
        s.changed_at
 FROM @extschema@.flake_shard_state s
 JOIN pg_catalog.pg_class c
@@ -712,7 +712,7 @@ COMMENT ON VIEW @extschema@.flake_shards IS
 COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
 COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
-COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above';
+COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
 
 GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
@@ -891,7 +891,7 @@ BEGIN
         SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum,
                written->>('default ' || f.oid) AS expression,
                coalesce(written->>('generator ' || g.oid), g.oid::regclass::text) AS generator,
-               coalesce(@extschema@.flake_layout_of(g.oid), 'instagram') AS layout
+               coalesce(@extschema@.flake_layout_of(g.oid::regclass), 'instagram') AS layout
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
         JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -1404,7 +1404,7 @@ BEGIN
             ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
         BEGIN
             hint := CASE WHEN layout::text ~ '^ts:' THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
-                                                                @extschema@.flake_layout_above(layout, largest))
+                                                                @extschema@.flake_layout_above(layout, largest, '1 day'::interval))
                          ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
         EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
             hint := NULL;       -- none of these bits would do
