@@ -61,6 +61,7 @@ REGRESS = \
 	create_shard \
 	coming_from \
 	sibling \
+	privileges \
 	horizon
 TAP_TESTS = 1
 
