@@ -2,7 +2,8 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
-# For developers:      make lint, make format, make format-check, make fuzz
+# For developers:      make lint, make format, make format-check, make fuzz,
+#                      make model
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -75,6 +76,7 @@ SCRIPT_GOALS = \
 	sqlsmith \
 	upgrade \
 	fuzz \
+	model \
 	lint \
 	format \
 	format-check
@@ -99,6 +101,9 @@ test demo demo-cluster bench sqlsmith upgrade:
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)
+
+model:
+	@bash model/run $(VARIANT)
 
 lint:
 	@bash tools/lint

@@ -53,6 +53,8 @@ CREATE TABLE kept_layouts (
     reserve   interval DEFAULT '1 hour'
 );
 CREATE INDEX ON kept_layouts USING hash (layout);
+CREATE TABLE counted (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, what text);
+CREATE VIEW counted_ones AS SELECT id FROM counted;
 
 INSERT INTO orders (parent, what) SELECT n, 'order ' || n FROM generate_series(1, 60) AS n;
 INSERT INTO items (order_id) SELECT id FROM orders;
@@ -148,12 +150,26 @@ RETURN CASE smith.pick(0, 1, 2)
        ELSE flake_shard_number(layout, a, b)
        END;
 -- and seldom one whose result is void.
-CREATE FUNCTION smith.rewind(generator regclass, below bigint, force boolean) RETURNS int LANGUAGE sql VOLATILE
-BEGIN ATOMIC SELECT flake_rewind(generator, below, force); SELECT 1; END;
 CREATE FUNCTION smith.attach(shard int, after bigint, generator regclass) RETURNS int LANGUAGE sql VOLATILE
 BEGIN ATOMIC SELECT flake_attach(shard, after, generator); SELECT 1; END;
-CREATE FUNCTION smith.renew(owner text, ttl interval) RETURNS timestamptz LANGUAGE sql VOLATILE
-RETURN flake_renew(owner, ttl);
+-- These mostly fail.  Their results are intervals, as few functions take one.
+CREATE FUNCTION smith.rewind() RETURNS interval LANGUAGE sql VOLATILE
+BEGIN ATOMIC SELECT flake_rewind(smith.generator(), smith.number(), random() < 0.5); SELECT interval '1 s'; END;
+CREATE FUNCTION smith.renew() RETURNS interval LANGUAGE sql VOLATILE RETURN flake_renew(smith.word(), smith.span()) - now();
+CREATE FUNCTION smith.release() RETURNS interval LANGUAGE sql VOLATILE RETURN flake_release('process 2', smith.generator())::int * interval '1 s';
+CREATE FUNCTION smith.partitions() RETURNS interval LANGUAGE sql VOLATILE
+BEGIN ATOMIC
+    SELECT count(*) * interval '1 s' FROM flake_create_partitions('posts', smith.pick('1 month'::interval, '1 day', '1 week', smith.span()),
+                                                       now(), now() + random() * interval '1 year');
+END;
+CREATE FUNCTION smith.drop_partitions() RETURNS interval LANGUAGE sql VOLATILE
+BEGIN ATOMIC SELECT count(*) * interval '1 s' FROM flake_drop_partitions('posts', smith.moment(), concurrently => random() < 0.5); END;
+CREATE FUNCTION smith.list_partitions() RETURNS interval LANGUAGE sql VOLATILE
+BEGIN ATOMIC SELECT count(*) * interval '1 s' FROM flake_partitions(smith.pick('posts'::regclass, 'events', 'orders')); END;
+CREATE FUNCTION smith.migrate() RETURNS interval LANGUAGE sql VOLATILE
+BEGIN ATOMIC SELECT count(*) * interval '1 s' FROM flake_migrate('counted', 'id', smith.shard(), smith.generator(), random() < 0.5); END;
+CREATE FUNCTION smith.text_form() RETURNS bigint LANGUAGE sql VOLATILE
+RETURN flake_from_text(flake_to_text(smith.number(), 58), smith.pick(58, 58, 62));
 CREATE FUNCTION smith.above() RETURNS flake_layout LANGUAGE sql VOLATILE
 RETURN flake_layout_above(smith.layout(), smith.number(), smith.span());
 CREATE FUNCTION smith.read() RETURNS flake_layout LANGUAGE sql VOLATILE
@@ -185,7 +201,7 @@ RESET allow_system_table_mods;
 -- Who has no more rights than anyone, but for tables and a generator of his own
 CREATE ROLE smith LOGIN;
 GRANT SELECT, INSERT, UPDATE, DELETE ON orders, items, events, events_7, events_others, posts, posts_2020s, posts_others,
-    documents, kept_layouts, decoded, texts, layouts, minted, columns, preset_list, shop_4.sales TO smith;
+    documents, kept_layouts, counted, decoded, texts, layouts, minted, columns, preset_list, shop_4.sales TO smith;
 GRANT USAGE ON SEQUENCE orders_id, tweets_id TO smith;
 GRANT CREATE ON SCHEMA smith TO smith;
 SET ROLE smith;

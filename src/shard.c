@@ -302,17 +302,17 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 }
 
 /*
- * Removes what dropped generators left in a table, but for what another
- * transaction is just removing: it may stay open for as long as it likes, and
- * its user may have no right to anything but a generator of his own.
+ * Removes from a table, as the owner of one, the rows of generators that were
+ * dropped, but for those that another transaction is just removing: nobody is
+ * to wait for that.
  */
 static void
-delete_dropped(Oid table, const char *name, const char *condition)
+remove_dropped(Oid table, const char *name, const char *condition)
 {
 	(void) flake_execute_as_owner(table,
-								  psprintf("DELETE FROM %s d USING (SELECT s.ctid FROM %s s WHERE NOT EXISTS"
-										   " (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) s.generator)%s"
-										   " FOR UPDATE SKIP LOCKED) q WHERE d.ctid OPERATOR(pg_catalog.=) q.ctid",
+								  psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+										   "SELECT s.ctid FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+										   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)%s FOR UPDATE SKIP LOCKED))",
 										   name, name, condition),
 								  0, NULL, NULL, NULL);
 }
@@ -335,7 +335,6 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 		Int64GetDatum(after)
 	};
 	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
-	char	   *lease_name = flake_own_relation_name(LEASE_TABLE, function);
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -348,10 +347,10 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 										name, STATE_INDEX),
 							   lengthof(types), types, values, nulls) != 1)
 		elog(ERROR, "could not write the state of shard %d", shard);
-	delete_dropped(table, lease_name, "");
-	delete_dropped(table, name,
-				   psprintf(" AND NOT EXISTS (SELECT FROM %s l WHERE l.generator OPERATOR(pg_catalog.=) s.generator"
-							" AND l.shard OPERATOR(pg_catalog.=) s.shard)", lease_name));
+	remove_dropped(table, flake_own_relation_name(LEASE_TABLE, function), "");
+	remove_dropped(table, name,
+				   psprintf(" AND NOT EXISTS (SELECT FROM %s l WHERE l.generator OPERATOR(pg_catalog.=) s.generator)",
+							flake_own_relation_name(LEASE_TABLE, function)));
 	SPI_finish();
 }
 
@@ -435,9 +434,12 @@ flake_detach(PG_FUNCTION_ARGS)
 	bound = close_slot(flake_generator_get(sequence, function), &slot);
 	if (state.has_after)
 		bound = Max(bound, state.after);
-	if (state.exists && !state.attached && state.has_after &&
-		state.after == bound)
-		PG_RETURN_INT64(bound); /* it is already */
+
+	/*
+	 * Also if it is already detached.  A lease can be hidden: committed after
+	 * this transaction's snapshot was taken, or by the trigger keep_state.
+	 * Then so is the row of the state, and this fails.
+	 */
 	write_state(sequence, shard, false, true, bound, function);
 	PG_RETURN_INT64(bound);
 }
