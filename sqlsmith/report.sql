@@ -7,16 +7,14 @@ CREATE TABLE log (line jsonb);
 -- A line is taken as it is.
 COPY log FROM :'log' (FORMAT csv, DELIMITER E'\x02', QUOTE E'\x01');
 
--- Files of flakeid's own
 CREATE VIEW errors AS
-SELECT l.*, file_name ~ '(admin|flakeid|generator|horizon|inspect|layout|layout_type|lease|mint|own_table|preset|route|shard|shmem|slot|stat|text|wide)\.c$'
-              AS ours
+SELECT l.*, file_name = ANY (string_to_array(:'files', ' ')) OR concat(message, context) ~ 'flake' AS ours
 FROM log, jsonb_to_record(line) AS l (error_severity text, state_code text, message text, detail text, context text, func_name text,
                                       file_name text, file_line_num int, statement text);
 
 \echo
 \echo Errors
-SELECT e.state_code AS code, count(*) AS queries, count(*) FILTER (WHERE ours) AS "from flakeid",
+SELECT e.state_code AS code, count(*) AS queries, count(*) FILTER (WHERE ours) AS "about flakeid",
        min(left(message, 60)) AS "for example"
 FROM errors e WHERE error_severity = 'ERROR' GROUP BY 1 ORDER BY 2 DESC;
 
