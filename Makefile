@@ -63,6 +63,7 @@ REGRESS = \
 	create_shard \
 	coming_from \
 	sibling \
+	privileges \
 	horizon
 TAP_TESTS = 1
 
@@ -73,6 +74,7 @@ SCRIPT_GOALS = \
 	demo \
 	demo-cluster \
 	bench \
+	sqlsmith \
 	upgrade \
 	torture \
 	fuzz \
@@ -96,7 +98,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo demo-cluster bench upgrade:
+test demo demo-cluster bench sqlsmith upgrade:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.

@@ -701,7 +701,7 @@ SELECT s.generator,
                          WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
             ELSE 'detached'
        END AS state,
-       s.after,
+       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
        s.changed_at
 FROM @extschema@.flake_shard_state s
 JOIN pg_catalog.pg_class c
@@ -712,7 +712,7 @@ COMMENT ON VIEW @extschema@.flake_shards IS
 COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
 COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
-COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above';
+COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
 
 GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
@@ -771,6 +771,15 @@ COMMENT ON FUNCTION @extschema@.flake_server(int) IS
 
 -- Schemas for shards
 
+-- Anybody may call it: it does no more than SET ROLE would allow.
+CREATE FUNCTION @extschema@.flake_execute_as(role oid, command text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_execute_as'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
+'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); error: 42501 if the user is no member of the role';
+
 CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
 RETURNS name
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -782,13 +791,16 @@ DECLARE
     target text := coalesce(schema, template || '_' || shard);
     tables oid[];
     sequences oid[];
+    guests text[];
     problem record;
+    written jsonb;
     minted record;
+    -- pairs: who executes it, statement
     defaults text[];
     dropped_checks text[];
     checks text[];
     statements text[];
-    statement text;
+    step text[];
 BEGIN
     IF shard IS NULL OR template IS NULL THEN
         RETURN NULL;
@@ -844,15 +856,42 @@ BEGIN
 
     -- What is written while only the template can be seen names things of it
     -- without their schema.  So it will mean those of the new schema there.
+    --
+    -- But who owns the template could have functions and operators in it that
+    -- fit better than those of pg_catalog, and may not be who calls.  So this one
+    -- query has nothing but calls with exactly the types that are declared.
     PERFORM set_config('search_path', format('%I, pg_temp', template), true);
+    written := (
+        SELECT pg_catalog.jsonb_object_agg(w.key, w.definition)
+        FROM (SELECT 'default ' || f.oid::text, pg_get_expr(f.adbin, f.adrelid)
+              FROM pg_catalog.pg_attrdef f WHERE f.adrelid = ANY (tables)
+              UNION ALL
+              SELECT 'key ' || c.oid::text, pg_get_partkeydef(c.oid)
+              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
+              UNION ALL
+              SELECT 'bound ' || c.oid::text, pg_get_expr(c.relpartbound, c.oid)
+              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
+              UNION ALL
+              SELECT 'generator ' || l.objoid::text, l.objoid::pg_catalog.regclass::text
+              FROM pg_catalog.pg_seclabel l WHERE l.provider = 'flakeid'
+              UNION ALL
+              SELECT 'constraint ' || k.oid::text, pg_get_constraintdef(k.oid, k.contype <> 'f')
+              FROM pg_catalog.pg_constraint k WHERE k.conrelid = ANY (tables)
+              UNION ALL
+              SELECT 'index ' || i.indexrelid::text, pg_get_indexdef(i.indexrelid, 0, true)
+              FROM pg_catalog.pg_index i WHERE i.indrelid = ANY (tables)
+              UNION ALL
+              SELECT 'trigger ' || t.oid::text, pg_get_triggerdef(t.oid, true)
+              FROM pg_catalog.pg_trigger t WHERE t.tgrelid = ANY (tables)) AS w (key, definition));
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 
     -- Columns that mint.  Such a default depends on the function, and on the
     -- generator if it names one.
     FOR minted IN
-        SELECT c.oid AS relation, c.relname, c.relispartition, a.attname, a.attnum,
-               pg_get_expr(f.adbin, f.adrelid) AS expression,
-               g.oid::regclass AS generator,
-               coalesce(@extschema@.flake_layout_of(g.oid), 'instagram') AS layout
+        SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum,
+               written->>('default ' || f.oid) AS expression,
+               coalesce(written->>('generator ' || g.oid), g.oid::regclass::text) AS generator,
+               coalesce(@extschema@.flake_layout_of(g.oid::regclass), 'instagram') AS layout
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
         JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -881,53 +920,94 @@ BEGIN
                 DETAIL = format('Column "%s" of table "%s" has shards 0 to %s.', minted.attname, minted.relname,
                                 (@extschema@.flake_layout_info(minted.layout)).shards - 1);
         END IF;
-        defaults := defaults || format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
-            target, minted.relname, minted.attname, shard,
-            CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END);
+        defaults := defaults || ARRAY[[minted.relowner::text,
+            format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
+                   target, minted.relname, minted.attname, shard,
+                   CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END)]];
 
         -- A check of its shard is replaced, in partitions, too.
         dropped_checks := dropped_checks || ARRAY(
-            SELECT format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)
+            SELECT ARRAY[c.relowner::text,
+                         format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)]
             FROM pg_constraint k
             JOIN pg_class c ON c.oid = k.conrelid
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
             WHERE (k.conrelid = minted.relation OR k.conrelid IN (SELECT relid FROM pg_partition_tree(minted.relation)))
               AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
               AND pg_get_constraintdef(k.oid) ~ '^CHECK \(\([^(]*flake_shard\([^()]*\) = \d+\)\)$');
-        checks := checks || format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
-            target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
-            CASE WHEN minted.generator IS NOT NULL
-                 THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard);
+        checks := checks || ARRAY[[minted.relowner::text,
+            format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
+                   target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
+                   CASE WHEN minted.generator IS NOT NULL
+                        THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
     END LOOP;
     IF checks IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_column',
             MESSAGE = format('schema "%s" has no column that defaults to flake_id()', template);
     END IF;
 
+    -- Everything is made by its owner, as he would have to: what he has written
+    -- into a check or an index may be executed when it is made.  An owner that may
+    -- not create anything in the schema may, for as long as this takes.
     statements := ARRAY(
-        SELECT format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
-                      target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
-                      q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)
+        SELECT ARRAY[n.nspowner::text,
+                     format('GRANT %s ON SCHEMA %I TO %s%s', e.privilege_type, target,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
+        FROM pg_namespace n, aclexplode(n.nspacl) e
+        WHERE n.oid = source AND e.grantee <> n.nspowner);
+    guests := ARRAY(
+        SELECT DISTINCT quote_ident(pg_get_userbyid(c.relowner))
+        FROM pg_class c, pg_namespace n
+        WHERE c.oid = ANY (tables || sequences) AND n.oid = source
+          AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'));
+    statements := statements || ARRAY(
+        SELECT ARRAY[n.nspowner::text, format('GRANT CREATE ON SCHEMA %I TO %s', target, guest)]
+        FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
+
+    statements := statements || ARRAY(
+        SELECT ARRAY[c.relowner::text,
+                     format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
+                            target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
+                            q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)]
         FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid
         WHERE c.oid = ANY (sequences) ORDER BY c.oid);
 
     -- Tables.  A partition gets identity columns from its parent.
     statements := statements || ARRAY(
-        SELECT format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
+        SELECT ARRAY[c.relowner::text,
+               format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
                       CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
                || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
-               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
+               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || (written->>('key ' || c.oid)) ELSE '' END
                || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
                || coalesce((SELECT ' WITH (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
                             FROM pg_options_to_table(c.reloptions)), '')
                || coalesce(' TABLESPACE ' || quote_ident((SELECT spcname FROM pg_tablespace s
-                                                          WHERE s.oid = c.reltablespace)), '')
+                                                          WHERE s.oid = c.reltablespace)), '')]
         FROM pg_class c WHERE c.oid = ANY (tables) ORDER BY c.oid);
+
+    -- Privileges, which foreign keys may need
+    statements := statements || ARRAY(
+        SELECT ARRAY[o.owner::text,
+                     format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
+        FROM (SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname) AS object,
+                     NULL::name AS attname, c.relacl AS acl, c.relowner AS owner
+              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
+              UNION ALL
+              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
+              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
+             aclexplode(o.acl) e
+        WHERE e.grantee <> o.owner);
 
     -- Defaults
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
-                      target, c.relname, a.attname, pg_get_expr(f.adbin, f.adrelid))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
+                            target, c.relname, a.attname, written->>('default ' || f.oid))]
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
         JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -936,7 +1016,8 @@ BEGIN
 
     -- Sequences that belong to a column
     statements := statements || ARRAY(
-        SELECT format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)
+        SELECT ARRAY[q.relowner::text,
+                     format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)]
         FROM pg_depend d
         JOIN pg_class q ON q.oid = d.objid
         JOIN pg_class c ON c.oid = d.refobjid
@@ -947,30 +1028,34 @@ BEGIN
 
     -- Keys, then other indexes, under their names
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
-                      target, c.relname, k.conname, pg_get_constraintdef(k.oid, true))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
+                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         WHERE c.oid = ANY (tables) AND k.contype IN ('p', 'u', 'x')
         ORDER BY k.oid);
     statements := statements || ARRAY(
-        SELECT pg_get_indexdef(i.indexrelid, 0, true)
+        SELECT ARRAY[c.relowner::text, written->>('index ' || i.indexrelid)]
         FROM pg_index i
-        WHERE i.indrelid = ANY (tables)
+        JOIN pg_class c ON c.oid = i.indrelid
+        WHERE c.oid = ANY (tables)
           AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
         ORDER BY i.indexrelid);
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
-                      CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
-                      ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
-                                                     JOIN pg_class x ON x.oid = i.indexrelid
-                                                     WHERE i.indrelid = c.oid AND i.indisreplident)) END)
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
+                            CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
+                            ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
+                                                           JOIN pg_class x ON x.oid = i.indexrelid
+                                                           WHERE i.indrelid = c.oid AND i.indisreplident)) END)]
         FROM pg_class c WHERE c.oid = ANY (tables) AND c.relreplident <> 'd' ORDER BY c.oid);
 
     -- Partitions, which take over what they have in common with their parents
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
-                      target, p.relname, c.relname, pg_get_expr(c.relpartbound, c.oid))
+        SELECT ARRAY[p.relowner::text,
+                     format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
+                            target, p.relname, c.relname, written->>('bound ' || c.oid))]
         FROM pg_inherits i
         JOIN pg_class c ON c.oid = i.inhrelid
         JOIN pg_class p ON p.oid = i.inhparent
@@ -979,54 +1064,38 @@ BEGIN
 
     -- Foreign keys, triggers
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
-                      target, c.relname, k.conname, pg_get_constraintdef(k.oid))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
+                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0
         ORDER BY k.oid);
     statements := statements || ARRAY(
-        SELECT pg_get_triggerdef(t.oid, true)
+        SELECT ARRAY[c.relowner::text, written->>('trigger ' || t.oid)]
         FROM pg_trigger t
-        WHERE t.tgrelid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
+        JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
         ORDER BY t.oid);
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
-                      CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
-                      t.tgname)
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
+                            CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
+                            t.tgname)]
         FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid
         WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgenabled <> 'O'
         ORDER BY t.oid);
 
-    -- Owners and privileges
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I OWNER TO %I', target, c.relname, pg_get_userbyid(c.relowner))
-        FROM pg_class c
-        WHERE c.oid = ANY (tables || sequences) AND pg_get_userbyid(c.relowner) <> current_user
-        ORDER BY c.relkind <> 'S', c.oid);
-    statements := statements || ARRAY(
-        SELECT format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
-                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
-                      CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM (SELECT format('SCHEMA %I', target) AS object, NULL::name AS attname, n.nspacl AS acl, n.nspowner AS owner
-              FROM pg_namespace n WHERE n.oid = source
-              UNION ALL
-              SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname),
-                     NULL, c.relacl, c.relowner
-              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
-              UNION ALL
-              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
-              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
-             aclexplode(o.acl) e
-        WHERE e.grantee <> o.owner);
+        SELECT ARRAY[n.nspowner::text, format('REVOKE CREATE ON SCHEMA %I FROM %s', target, guest)]
+        FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     PERFORM set_config('search_path', format('%I, %I, pg_temp', target, template), true);
-    FOREACH statement IN ARRAY statements LOOP
-        EXECUTE statement;
+    FOREACH step SLICE 1 IN ARRAY statements LOOP
+        PERFORM @extschema@.flake_execute_as(step[1]::oid, step[2]);
     END LOOP;
     RETURN target;
 END
@@ -1335,7 +1404,7 @@ BEGIN
             ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
         BEGIN
             hint := CASE WHEN layout::text ~ '^ts:' THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
-                                                                @extschema@.flake_layout_above(layout, largest))
+                                                                @extschema@.flake_layout_above(layout, largest, '1 day'::interval))
                          ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
         EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
             hint := NULL;       -- none of these bits would do
