@@ -190,7 +190,11 @@ publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
 
 	pg_atomic_write_u64(&shared->floor, (uint64) floor);
 
-	/* File before value: see flake_horizon_margin(). */
+	/*
+	 * File before value: see flake_horizon_margin().  No test can come in
+	 * between to any effect: who publishes another file has the lock on the
+	 * old one's sequence that keeps those who go by that file from minting.
+	 */
 	ref->file = relation_file(rel);
 	pg_atomic_write_u64(&shared->file, ref->file);
 	pg_write_barrier();

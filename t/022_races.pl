@@ -48,13 +48,16 @@ sub compile_library
 	{
 		copy($file, "$directory/src") or die "$file: $!";
 	}
-	system_or_bail(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
-		"$FindBin::RealBin/stops.c");
+	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
+		"$FindBin::RealBin/stops.c") == 0
+	  or die 'could not compile t/stops.c';
 
 	# Without inlining, all functions can be told apart.
-	system_or_bail('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
-		'with_llvm=no', 'COPT=-O1 -fno-inline -finstrument-functions',
-		'SHLIB_LINK=-lxxhash stops.o', 'flakeid.so');
+	system_log('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
+		'with_llvm=no',
+		'COPT=-O1 -fno-inline -fno-lto -finstrument-functions',
+		'SHLIB_LINK=-lxxhash stops.o', 'flakeid.so') == 0
+	  or die 'could not compile flakeid';
 	return "$directory/flakeid.so";
 }
 
@@ -613,6 +616,22 @@ value($one, 'ROLLBACK TO s');
 cmp_ok(value($one, q(SELECT flake_id(0, 'unseen'))), '>', $above,
 	'free: not what is dropped in this transaction');
 value($one, 'COMMIT');
+is( value(
+		$three,
+		q(SELECT sum(issued) FROM flake_stat WHERE generator = 'unseen'::regclass)
+	),
+	$MINUTE + 2,
+	'free: nor its statistics');
+
+# Of a dropped database, by two at once.
+value($admin, 'CREATE DATABASE dropped');
+$node->safe_psql('dropped', 'CREATE EXTENSION flakeid; SELECT flake_id(1)');
+value($admin, 'DROP DATABASE dropped');
+stop_at($one, 'enter delete_entries', 'SELECT flake_id(44)');
+like(value($two, 'SELECT flake_id(45)'),
+	qr/^\d+$/, 'free: a database that somebody else is freeing');
+let_go($one);
+like(answer($one), qr/^\d+$/, 'free: a database that somebody else has freed');
 
 
 # What happens within a look-up, and within a statement.
@@ -711,6 +730,12 @@ is(answer($two), $last - 1, 'lease: not a shard that is just being minted');
 like(value($one, "SELECT flake_id($last)"), qr/^\d+$/, 'lease: which goes on');
 $last -= 2;
 
+stop_at($two, 'enter flake_shard_reserve', lease('h'));
+value($one, "SELECT flake_attach($last)");
+let_go($two);
+is(answer($two), $last - 1, 'lease: not a shard that is just being attached');
+$last -= 2;
+
 stop_at($one, 'enter flake_slot_open', "SELECT flake_id($last)");
 is(value($two, lease('b')), $last - 1, 'lease: nor one that is being opened');
 let_go($one);
@@ -753,6 +778,36 @@ send_query($two, "SELECT flake_detach($renewed)");
 ok(waits_for($two, $one), 'lapsed: detaching waits for who renews');
 value($one, 'COMMIT');
 is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
+
+
+# The clock is set back, and two see it: one step.
+value($one, 'SELECT flake_id(50); SELECT flake_id(50)');
+set_clock($clock, 2 * 3600 - 60);
+stop_at($one, 'enter pg_atomic_compare_exchange_u64', 'SELECT flake_id(50)');
+value($two, 'SELECT flake_id(50)');
+let_go($one);
+answer($one);
+is( value(
+		$three,
+		'SELECT clock_steps_back FROM flake_stat WHERE shard = 50'
+		  . q( AND generator = 'flake_default'::regclass)),
+	1,
+	'clock: a step back that two sessions see is counted once');
+
+
+# The extension is replaced between finding a generator by its name and locking
+# it.  The last test: the new one is not the one that can be stopped.
+
+$above = value($two, largest_of($MINUTE, 1));
+connect_anew();
+stop_at($one, 'enter lock_sequence', 'SELECT flake_id(1)');
+value($admin,
+	'BEGIN; DROP EXTENSION flakeid CASCADE; CREATE EXTENSION flakeid; COMMIT');
+let_go($one);
+is_error('42P01', 'replaced: the old generator is gone', get_answer($one));
+connect_anew();
+cmp_ok(value($one, 'SELECT flake_id(1)'), '>', $above,
+	'replaced: the new one goes on above');
 
 end_sessions();
 $node->stop;
