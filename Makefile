@@ -1,12 +1,14 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
-# For developers:      make lint, make format, make format-check, make fuzz
+# For developers:      make lint, make format, make format-check, make fuzz,
+#                      make model
 
 EXTENSION = flakeid
 MODULE_big = flakeid
 DATA = extension/flakeid--1.0.sql
+SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
@@ -17,6 +19,7 @@ OBJS = \
 	src/wide.o \
 	src/inspect.o \
 	src/text.o \
+	src/seal.o \
 	src/admin.o \
 	src/stat.o \
 	src/generator.o \
@@ -51,6 +54,10 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
+	partition \
+	text \
+	seal \
 	lease \
 	create_shard \
 	coming_from \
@@ -63,9 +70,11 @@ TAP_TESTS = 1
 SCRIPT_GOALS = \
 	test \
 	demo \
+	demo-cluster \
 	bench \
 	upgrade \
 	fuzz \
+	model \
 	lint \
 	format \
 	format-check
@@ -85,11 +94,14 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo bench upgrade:
+test demo demo-cluster bench upgrade:
 	@bash tools/run $@
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)
+
+model:
+	@bash model/run $(VARIANT)
 
 lint:
 	@bash tools/lint

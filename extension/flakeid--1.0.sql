@@ -1036,6 +1036,398 @@ COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
 'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied, 42622 the name is too long';
 
 
+-- Text forms and sealed ids
+
+CREATE FUNCTION @extschema@.flake_to_text(id bigint, base int DEFAULT 62)
+RETURNS text
+AS 'MODULE_PATHNAME', 'flake_to_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_to_text(bigint, int) IS
+'an id as text of fixed width, which sorts in C collation as ids do (negative ones after the others): base 16 (16 digits), 32 (Crockford, 13), 58 (Bitcoin, 11) or 62 (0-9A-Za-z, 11); error: 22023 for another base';
+
+CREATE FUNCTION @extschema@.flake_from_text(id text, base int DEFAULT 62)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_from_text'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_from_text(text, int) IS
+'the id of a text that flake_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
+
+CREATE FUNCTION @extschema@.flake_seal(id bigint, key text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_seal'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_seal(bigint, text) IS
+'a keyed permutation of all bigints, so that an id shown in public tells neither time nor shard nor how many there are: ten rounds of a Feistel network with HMAC-SHA-256; flake_unseal() undoes it; error: 22023 for an empty key';
+
+CREATE FUNCTION @extschema@.flake_unseal(sealed bigint, key text)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_unseal'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_unseal(bigint, text) IS
+'the id that flake_seal() has sealed with the same key; any bigint is one, so a wrong key gives a wrong id and no error; error: 22023 for an empty key';
+
+
+-- Partitions by time
+
+CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    OUT partition regclass, OUT lower_bound bigint, OUT upper_bound bigint,
+    OUT since timestamptz, OUT upto timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                   WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype) THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('"%s" is not partitioned by range of an id', (SELECT relname FROM pg_class WHERE oid = parent)),
+            HINT = 'Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.';
+    END IF;
+    RETURN QUERY
+    SELECT b.oid::regclass, b.lower_bound, b.upper_bound,
+           @extschema@.flake_timestamp(b.lower_bound, layout), @extschema@.flake_timestamp(b.upper_bound, layout)
+    FROM (SELECT c.oid,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \(''?(-?[0-9]+)')::bigint AS lower_bound,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''?(-?[0-9]+)')::bigint AS upper_bound
+          FROM pg_inherits i
+          JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT') b
+    ORDER BY b.lower_bound NULLS FIRST;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
+'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
+
+CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
+    since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    zone text DEFAULT pg_catalog.current_setting('TimeZone'::text))
+RETURNS SETOF regclass
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    months int := extract(year FROM width) * 12 + extract(month FROM width);
+    days int := extract(day FROM width);
+    rest interval := width - make_interval(months => months, days => days);
+    first_day timestamp;        -- of the step that contains since
+    start timestamptz;
+    finish timestamptz;
+    first_id bigint;
+    end_id bigint;
+    suffix text;
+    partition text;
+    existing record;
+BEGIN
+    PERFORM @extschema@.flake_partitions(parent, layout);   -- checks parent
+    IF NOT isfinite(since) OR NOT isfinite(upto) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'partitions must begin and end at a finite time';
+    ELSIF (months > 0)::int + (days > 0)::int + (rest > '0')::int <> 1 OR months < 0 OR days < 0 OR rest < '0' THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('cannot make partitions of width "%s"', width),
+            HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
+    END IF;
+
+    -- Steps of all calls meet: they are counted from one Monday, in local time;
+    -- those of hours and less from one instant.
+    IF months > 0 THEN
+        first_day := date_trunc('month', since AT TIME ZONE zone);
+        first_day := first_day - make_interval(months =>
+            ((extract(year FROM first_day) * 12 + extract(month FROM first_day) - 1)::int % months + months) % months);
+        start := first_day AT TIME ZONE zone;
+    ELSIF days > 0 THEN
+        first_day := date_bin(make_interval(days => days), since AT TIME ZONE zone, '2001-01-01');
+        start := first_day AT TIME ZONE zone;
+    ELSE
+        start := date_bin(rest, since, timestamp '2001-01-01' AT TIME ZONE zone);
+    END IF;
+
+    FOR n IN 1 .. 2147483647 LOOP
+        EXIT WHEN start >= upto;
+        finish := CASE WHEN first_day IS NULL THEN start + rest
+                       ELSE (first_day + n * (width - rest)) AT TIME ZONE zone END;
+        first_id := @extschema@.flake_lower(start, layout);
+        end_id := @extschema@.flake_lower(finish, layout);
+        IF first_id >= end_id THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, start, finish);
+        END IF;
+
+        SELECT * INTO existing FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
+        LIMIT 1;
+        IF NOT FOUND THEN
+            SELECT CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
+                        WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
+                        ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                    ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+                   END INTO suffix;
+            SELECT format('%I.%I', n.nspname, left(c.relname, 63 - length(suffix)) || suffix) INTO partition
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
+                           partition, parent, first_id, end_id);
+            RETURN NEXT partition::regclass;
+        ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
+                MESSAGE = format('partition from %s to %s would overlap partition "%s"', start, finish, existing.partition),
+                DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
+                                first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
+                HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
+        END IF;
+        start := finish;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 22003 past the layout''s lifetime';
+
+CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    partition regclass;
+BEGIN
+    IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = 'It has a default partition.';
+    END IF;
+    FOR partition IN
+        SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
+        ORDER BY p.upper_bound
+    LOOP
+        IF "concurrently" THEN
+            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
+            RETURN NEXT format('DROP TABLE %s', partition);
+        ELSE
+            RETURN NEXT format('DROP TABLE %s', partition);
+            EXECUTE format('DROP TABLE %s', partition);
+        END IF;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 55000 if there is a default partition and concurrently is true';
+
+
+-- Migration
+
+CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
+    drop_sequence boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    layout @extschema@.flake_layout := @extschema@.flake_layout_of(generator);
+    shards bigint := (@extschema@.flake_layout_info(layout)).shards;
+    col record;
+    relations oid[];            -- the columns to be widened
+    attributes name[];
+    views oid[];                -- views on them, those on others last
+    sequence record;
+    problem record;
+    largest bigint;
+    hint text;
+    statements text[];
+    statement text;
+    n int := 0;
+BEGIN
+    SELECT c.relname, c.relkind, c.relispartition, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+    FROM pg_class c
+    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+    WHERE c.oid = target;
+    IF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('cannot migrate "%s"', col.relname),
+            DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
+                          ELSE 'It is not a table.' END;
+    ELSIF col.attnum IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+            MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+    ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
+        RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
+                          ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+    ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
+        RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+            MESSAGE = format('shard %s is out of range', shard),
+            DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+    END IF;
+
+    -- From here on nobody adds a row, or refers to the column anew.
+    IF NOT dry_run THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target);
+    END IF;
+
+    -- It, and the columns that refer to it, and so on; of partitioned tables, the
+    -- topmost.  Those that are not bigint yet have to be.
+    WITH RECURSIVE reference AS MATERIALIZED (
+        SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid) AS relation, a.attname,
+               coalesce(pg_partition_root(k.confrelid), k.confrelid) AS to_relation, b.attname AS to_attname
+        FROM pg_constraint k, unnest(k.conkey, k.confkey) AS u (from_key, to_key), pg_attribute a, pg_attribute b
+        WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
+          AND b.attrelid = k.confrelid AND b.attnum = u.to_key
+    ), related (relation, attname) AS (
+        SELECT target::oid, attribute
+        UNION
+        SELECT r.relation::oid, r.attname
+        FROM related JOIN reference r ON r.to_relation = related.relation AND r.to_attname = related.attname
+    )
+    SELECT array_agg(r.relation ORDER BY r.relation, a.attnum), array_agg(r.attname ORDER BY r.relation, a.attnum)
+    INTO relations, attributes
+    FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname
+    WHERE a.atttypid <> 'bigint'::regtype;
+
+    -- The type of a column cannot change under a view.
+    WITH RECURSIVE dependent (oid, depth) AS (
+        SELECT w.ev_class, 1
+        FROM unnest(relations, attributes) AS u (relation, attname)
+        CROSS JOIN LATERAL (SELECT u.relation AS id UNION SELECT relid FROM pg_partition_tree(u.relation)) AS t
+        JOIN pg_attribute a ON a.attrelid = t.id AND a.attname = u.attname
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.id AND d.refobjsubid = a.attnum
+         AND d.classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = d.objid
+        UNION
+        SELECT w.ev_class, v.depth + 1
+        FROM dependent v
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid AND d.classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = d.objid AND w.ev_class <> v.oid
+    )
+    SELECT array_agg(oid ORDER BY depth, oid) INTO views
+    FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
+
+    SELECT c.relname, r.reason INTO problem
+    FROM unnest(views) AS v (id)
+    JOIN pg_class c ON c.oid = v.id
+    CROSS JOIN LATERAL (SELECT CASE
+        WHEN c.relkind <> 'v' THEN 'It is not a plain view.'
+        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND rulename <> '_RETURN') THEN 'It has rules.'
+        WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'It has triggers.'
+        WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'It has defaults.'
+        END) AS r (reason)
+    WHERE r.reason IS NOT NULL LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot change the type of column "%s" of table "%s" under "%s"', attribute, col.relname, problem.relname),
+            DETAIL = problem.reason,
+            HINT = 'Drop it before, and create it again afterwards.';
+    END IF;
+
+    -- New ids must exceed those that there are.
+    EXECUTE format('SELECT max(%I) FROM %s', attribute, target) INTO largest;
+    IF (CASE WHEN layout::text ~ '^ts:' THEN largest >= @extschema@.flake_floor(clock_timestamp(), layout)
+            ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
+        BEGIN
+            hint := CASE WHEN layout::text ~ '^ts:' THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
+                                                                @extschema@.flake_layout_above(layout, largest))
+                         ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
+        EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+            hint := NULL;       -- none of these bits would do
+        END;
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('ids of generator "%s" would not exceed those in column "%s" of table "%s"', generator, attribute, col.relname),
+            DETAIL = format('The largest there is %s.', largest),
+            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.');
+    END IF;
+
+    -- What the default has been: an identity's, a serial's, or another sequence
+    SELECT c.oid, c.relname, n.nspname, q.* INTO sequence
+    FROM pg_depend d
+    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_sequence q ON q.seqrelid = c.oid
+    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
+           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
+      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
+                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+    ORDER BY d.deptype = 'i' DESC LIMIT 1;
+
+    -- The statements
+    statements := ARRAY[format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
+        (SELECT string_agg(r::regclass::text, ', ' ORDER BY r) FROM (SELECT unnest(relations || target::oid) UNION SELECT target::oid) AS t (r)))];
+    statements := statements || ARRAY(
+        SELECT format('DROP VIEW %s', v::regclass) FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i DESC);
+    IF col.attidentity <> '' THEN
+        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute);
+        IF NOT drop_sequence THEN
+            EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
+            statements := statements
+                || format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', sequence.nspname, sequence.relname,
+                          sequence.seqtypid::regtype, sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
+                          CASE WHEN sequence.seqcycle THEN ' CYCLE' END)
+                || format('SELECT setval(%L, %s, %L)', format('%I.%I', sequence.nspname, sequence.relname), problem.last_value, problem.is_called);
+        END IF;
+    ELSE
+        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', target, attribute);
+    END IF;
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %s %s', u.relation::regclass, string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i))
+        FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i)
+        GROUP BY u.relation ORDER BY u.relation <> target, u.relation);
+    statements := statements || format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
+        CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END);
+    IF drop_sequence AND sequence.oid IS NOT NULL AND col.attidentity = '' THEN
+        statements := statements || format('DROP SEQUENCE %s', sequence.oid::regclass);
+    END IF;
+    statements := statements || ARRAY(
+        SELECT s FROM unnest(views) WITH ORDINALITY AS v (id, i)
+        JOIN pg_class c ON c.oid = v.id
+        CROSS JOIN LATERAL (
+            SELECT 1, format('CREATE VIEW %s%s AS %s', c.oid::regclass,
+                             (SELECT format(' WITH (%s)', string_agg(format('%I = %L', option_name, option_value), ', '))
+                              FROM pg_options_to_table(c.reloptions) HAVING count(*) > 0),
+                             rtrim(pg_get_viewdef(c.oid), ';'))
+            UNION ALL
+            SELECT 2, format('ALTER VIEW %s OWNER TO %I', c.oid::regclass, pg_get_userbyid(c.relowner))
+            WHERE pg_get_userbyid(c.relowner) <> current_user
+            UNION ALL
+            SELECT 3, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', c.oid::regclass,
+                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                             CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
+            FROM (SELECT NULL::name, c.relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = c.oid) AS o (attname, acl),
+                 aclexplode(o.acl) AS e
+            WHERE e.grantee <> c.relowner
+            UNION ALL
+            SELECT 4, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('VIEW %s', c.oid::regclass)
+                                                   ELSE format('COLUMN %s.%I', c.oid::regclass, a.attname) END, d.description)
+            FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
+            WHERE d.classoid = 'pg_class'::regclass AND d.objoid = c.oid
+        ) AS t (step, s)
+        ORDER BY v.i, t.step, t.s);
+
+    FOREACH statement IN ARRAY statements LOOP
+        n := n + 1;
+        IF NOT dry_run THEN
+            RAISE NOTICE '%/%: %', n, cardinality(statements), statement;
+            EXECUTE statement;
+        END IF;
+        RETURN NEXT statement;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again';
+
+
 -- Watch
 
 CREATE FUNCTION @extschema@.flake_stat_slots(

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * text.c
- *	  Numbers in bases up to 62, at a fixed width.
+ *	  Numbers in bases up to 62, at a fixed width, and SQL functions for ids as
+ *	  such.
  *
  * Numbers are strings of bytes here, so that the same lines serve 64 and 128
  * bits on any compiler.
@@ -12,7 +13,13 @@
  */
 #include "postgres.h"
 
+#include "fmgr.h"
+#include "port/pg_bswap.h"
 #include "text.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(flake_to_text);
+PG_FUNCTION_INFO_V1(flake_from_text);
 
 /* The largest number: 128 bits are 32 digits in base 16. */
 #define MAX_BYTES	16
@@ -159,4 +166,30 @@ flake_text_decode(const char *text, int base, const char *type,
 					 errdetail("It is larger than %d bits can hold.",
 							   length * 8)));
 	}
+}
+
+/*
+ * flake_to_text(id bigint, base int) returns text
+ *
+ * Negative ids, from before the epoch, are the numbers from 2^63 on.
+ */
+Datum
+flake_to_text(PG_FUNCTION_ARGS)
+{
+	uint64		id = pg_hton64((uint64) PG_GETARG_INT64(0));
+	char	   *result = flake_text_encode((uint8 *) &id, sizeof(id),
+										   PG_GETARG_INT32(1));
+
+	PG_RETURN_TEXT_P(cstring_to_text(result));
+}
+
+/* flake_from_text(id text, base int) returns bigint */
+Datum
+flake_from_text(PG_FUNCTION_ARGS)
+{
+	uint64		id;
+
+	flake_text_decode(text_to_cstring(PG_GETARG_TEXT_PP(0)),
+					  PG_GETARG_INT32(1), "bigint", (uint8 *) &id, sizeof(id));
+	PG_RETURN_INT64((int64) pg_ntoh64(id));
 }

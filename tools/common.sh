@@ -69,6 +69,25 @@ install_missing() {
     allow_main_cluster
 }
 
+# install_if_available PACKAGE...
+# Installs those of the packages that are missing and that apt-get knows, as far
+# as it can: what needs them does without.
+install_if_available() {
+    local package wanted=()
+
+    command -v dpkg-query >/dev/null || return 0
+
+    for package; do
+        is_installed "$package" || ! is_available "$package" ||
+            wanted+=("$package")
+    done
+    [ ${#wanted[@]} -gt 0 ] || return 0
+    (
+        trap allow_main_cluster EXIT
+        install_missing "${wanted[@]}"
+    ) || say "going on without ${wanted[*]}"
+}
+
 # Debian's server packages create and start a cluster "main" when they are first
 # installed. The private server needs none, so tell them not to.
 cluster_conf_dir=/etc/postgresql-common/createcluster.d
@@ -91,13 +110,15 @@ allow_main_cluster() {
 }
 
 # choose_postgres
-# Sets $bindir to that of the PostgreSQL to use, and $postgres_packages to the
-# packages it is made of: that of PG_CONFIG; else the newest one installed, with
+# Sets $bindir to that of the PostgreSQL to use, $postgres_packages to the packages
+# it is made of, and $plproxy_packages to that of PL/Proxy for it, which may not
+# exist: that of PG_CONFIG; else the newest one installed, with
 # its development files if any has them; else the newest one to be had.
 choose_postgres() {
     local version
 
     postgres_packages=()
+    plproxy_packages=()
     if [ -n "${PG_CONFIG-}" ]; then
         bindir=$("$PG_CONFIG" --bindir) ||
             die "PG_CONFIG=$PG_CONFIG does not work: give the path of a" \
@@ -115,6 +136,7 @@ choose_postgres() {
         bindir=/usr/lib/postgresql/$version/bin
     fi
     postgres_packages=("postgresql-$version" "postgresql-server-dev-$version")
+    plproxy_packages=("postgresql-$version-plproxy")
 }
 
 die_without_postgres() {
