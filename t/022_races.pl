@@ -610,6 +610,23 @@ is( value(
 	$MINUTE + 1,
 	'free: nor its statistics');
 
+# Nor if that is committed between looking for it and locking it.
+value($one, q(BEGIN; SELECT flake_create_generator('seen')));
+$id = value($one, largest_of($MINUTE, 0, 'seen'));
+value($two, 'CREATE TABLE some_relation (); DROP TABLE some_relation');
+stop_at($three, 'enter dropped_by_us', 'SELECT flake_id(46)');
+value($one, 'COMMIT');
+let_go($three);
+answer($three);
+cmp_ok(value($one, q(SELECT flake_id(0, 'seen'))), '>', $id,
+	'free: not what is committed meanwhile');
+is( value(
+		$three,
+		q(SELECT sum(issued) FROM flake_stat WHERE generator = 'seen'::regclass)
+	),
+	$MINUTE + 1,
+	'free: nor its statistics, either');
+
 # Nor one whose drop may be undone, by whoever drops it.
 value($one, 'BEGIN; SAVEPOINT s; DROP SEQUENCE unseen; SELECT flake_id(43)');
 value($one, 'ROLLBACK TO s');
