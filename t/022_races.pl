@@ -113,7 +113,6 @@ $node->safe_psql(
 	'postgres', qq(
 CREATE EXTENSION flakeid;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/flakeid';
-CREATE SCHEMA other;
 CREATE ROLE minter;
 CREATE ROLE minters;
 ));
