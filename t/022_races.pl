@@ -746,6 +746,8 @@ is(answer($two), $last - 1, 'lease: not a shard that is just being minted');
 like(value($one, "SELECT flake_id($last)"), qr/^\d+$/, 'lease: which goes on');
 $last -= 2;
 
+# Attached, so that it is not looked at again.
+value($one, 'SELECT flake_attach(8191)');
 stop_at($two, 'enter flake_shard_reserve', lease('h'));
 value($one, "SELECT flake_attach($last)");
 let_go($two);
