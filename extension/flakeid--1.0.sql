@@ -645,7 +645,7 @@ COMMENT ON COLUMN @extschema@.flake_leases.owner IS 'the owner''s name, as it wa
 COMMENT ON COLUMN @extschema@.flake_leases.role IS 'the role that leased it; its members may renew and release the lease';
 COMMENT ON COLUMN @extschema@.flake_leases.not_before IS 'the owner mints ids of this time or later';
 COMMENT ON COLUMN @extschema@.flake_leases.expires_at IS 'the owner mints ids of times before this; flakeid.max_ahead later the shard can be given to another';
-COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased or renewed';
+COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased, renewed or released';
 
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT, INSERT ON @extschema@.flake_leases TO @extowner@;
