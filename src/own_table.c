@@ -10,7 +10,12 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -18,11 +23,77 @@
 #include "own_table.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_execute_as);
+
+/*
+ * For a parallel worker, whose relcache does not know what its leader did:
+ * whether a relation is older than this transaction.  If so, there is a version
+ * of its pg_class row that is; and if the transaction has given it another file,
+ * has replaced one with another file.
+ */
+static bool
+is_older(Relation rel, bool *has_new_file)
+{
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		older = false;
+
+	*has_new_file = false;
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationGetRelid(rel)));
+	scan = systable_beginscan(pg_class, ClassOidIndexId, true, SnapshotAny, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+		TransactionId xmax = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+
+		if (TransactionIdIsCurrentTransactionId(xmin))
+			continue;
+		older = true;
+		if (TransactionIdIsCurrentTransactionId(xmax) &&
+			((Form_pg_class) GETSTRUCT(tuple))->relfilenode != rel->rd_rel->relfilenode)
+			*has_new_file = true;
+	}
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return older;
+}
+
+bool
+flake_is_new(Relation rel)
+{
+	bool		has_new_file;
+
+	if (IsParallelWorker())
+		return !is_older(rel, &has_new_file);
+	return rel->rd_createSubid != InvalidSubTransactionId;
+}
+
+bool
+flake_has_new_file(Relation rel)
+{
+	bool		has_new_file;
+
+	if (IsParallelWorker())
+	{
+		(void) is_older(rel, &has_new_file);
+		return has_new_file;
+	}
+#if PG_VERSION_NUM >= 160000
+	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
 
 Oid
 flake_own_relation(const char *name, Oid function)

@@ -96,17 +96,6 @@ shard_lock(const Generator *generator, int32 shard)
 	return tag;
 }
 
-/* Whether this transaction has given the table another file. */
-static bool
-is_rewritten(Relation table)
-{
-#if PG_VERSION_NUM >= 160000
-	return table->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
-#else
-	return table->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
-#endif
-}
-
 /*
  * Reads the state of a shard, as it is now: what has been committed meanwhile
  * counts, whatever the snapshot of the transaction is.
@@ -121,8 +110,8 @@ read_state(Oid sequence, int32 shard, Oid function)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	state.is_new = table->rd_createSubid != InvalidSubTransactionId;
-	state.in_doubt = !state.is_new && is_rewritten(table);
+	state.is_new = flake_is_new(table);
+	state.in_doubt = !state.is_new && flake_has_new_file(table);
 	ScanKeyInit(&keys[0], ANUM_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(sequence));
 	ScanKeyInit(&keys[1], ANUM_SHARD, BTEqualStrategyNumber, F_INT4EQ,
@@ -186,6 +175,10 @@ check_state(const ShardState *state, int32 shard)
  * CREATE EXTENSION.  If it is undone, another table counts again, and it was
  * not asked.  So the slots are closed then.  Nobody else opens them meanwhile:
  * who drops the extension, too, keeps others from its generator.
+ *
+ * A process that does not learn what becomes of the transaction closes them when
+ * it leaves it: a parallel worker, and who prepares it for a two-phase commit.
+ * That is harmless whatever comes of it.
  */
 static List *opened_in_doubt = NIL;
 
@@ -204,10 +197,20 @@ undo_opening(void)
 static void
 transaction_ends(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT)
-		undo_opening();
-	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
-		opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+	switch (event)
+	{
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_ABORT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+			undo_opening();
+			break;
+		case XACT_EVENT_COMMIT:
+			opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+			break;
+		default:
+			break;
+	}
 }
 
 static void
