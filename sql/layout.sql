@@ -79,6 +79,7 @@ SELECT * FROM attempt($$SELECT 'instagran'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'Hazelcast'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'sonyflke'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'postgresql'::flake_layout$$);
+SELECT code, hint FROM attempt($$SELECT repeat('x', 100)::flake_layout$$);
 \x off
 -- and more of each kind, of which the detail's first words tell enough
 SELECT t, code, left(detail, 28) AS detail FROM unnest(ARRAY[

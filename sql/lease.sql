@@ -109,6 +109,21 @@ SELECT flake_release('e');
 RESET ROLE;
 UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'e';
 SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'e';
+-- if the role is gone, the lease is for who comes next
+CREATE ROLE flake_gone;
+GRANT EXECUTE ON FUNCTION flake_lease TO flake_gone;
+SET ROLE flake_gone;
+SELECT shard > 8000 AS "from the top" FROM flake_lease('g');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION flake_lease FROM flake_gone;
+DROP ROLE flake_gone;
+SET ROLE flake_other;
+SELECT flake_renew('g', '2 hours') > now() AS renewed;
+RESET ROLE;
+SELECT role FROM flake_leases WHERE owner = 'g';
+SELECT flake_release('g');
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'g';
+SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'g';
 
 -- errors
 \x on
