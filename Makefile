@@ -2,7 +2,8 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
-# For developers:      make lint, make format, make format-check, make fuzz
+# For developers:      make lint, make format, make format-check, make fuzz,
+#                      make valgrind, make sanitize, make coverage
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -70,6 +71,9 @@ SCRIPT_GOALS = \
 	bench \
 	upgrade \
 	fuzz \
+	valgrind \
+	sanitize \
+	coverage \
 	lint \
 	format \
 	format-check
@@ -89,7 +93,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo demo-cluster bench upgrade:
+test demo demo-cluster bench upgrade valgrind sanitize coverage:
 	@bash tools/run $@
 
 fuzz:
