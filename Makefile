@@ -4,7 +4,8 @@
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # For developers:      make lint, make format, make format-check, make fuzz,
-#                      make model
+#                      make model, make sqlsmith, make valgrind,
+#                      make sanitize, make coverage, make matrix
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -79,6 +80,10 @@ SCRIPT_GOALS = \
 	torture \
 	fuzz \
 	model \
+	valgrind \
+	sanitize \
+	coverage \
+	matrix \
 	lint \
 	format \
 	format-check
@@ -98,7 +103,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo demo-cluster bench sqlsmith upgrade:
+test demo demo-cluster bench sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.
@@ -110,6 +115,9 @@ fuzz:
 
 model:
 	@bash model/run $(VARIANT)
+
+matrix:
+	@bash tools/matrix $(VERSIONS)
 
 lint:
 	@bash tools/lint

@@ -281,3 +281,14 @@ DROP SEQUENCE "Odd name.x", ordinary;
 DROP TABLE a_table, counted;
 DROP SCHEMA warehouse;
 SELECT generator FROM flake_generators ORDER BY generator::text COLLATE "C";
+
+-- the ends of a layout
+SELECT flake_create_generator('last_numbers', 'segment', after => 9223372036854775804);
+SELECT flake_id(0, 'last_numbers') FROM generate_series(1, 2);
+SELECT flake_ids(0, 1, 'last_numbers');
+SELECT flake_create_generator('unborn', 'ts:10 seq:10 unit=1s epoch=2200-01-01');
+\x on
+SELECT * FROM attempt($$SELECT flake_id(0, 'last_numbers')$$);
+SELECT code, message, hint FROM attempt($$SELECT flake_id(0, 'unborn')$$);
+\x off
+DROP SEQUENCE last_numbers, unborn;

@@ -73,12 +73,37 @@ SELECT * FROM attempt($$SELECT 'seq:63 block=0'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'seq:63 blokc=10'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'ts:41 shard seq:10 epoch=0'::flake_layout$$);
 SELECT * FROM attempt($$SELECT ('ts:41 seq:10 epoch=0 ' || repeat('x', 100))::flake_layout$$);
+SELECT code, detail FROM attempt($$SELECT ('ts:41 seq:10 epoch=0 x' || repeat('é', 100))::flake_layout$$);
 -- a preset's name, misspelt
 SELECT * FROM attempt($$SELECT 'instagran'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'Hazelcast'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'sonyflke'::flake_layout$$);
 SELECT * FROM attempt($$SELECT 'postgresql'::flake_layout$$);
+SELECT code, hint FROM attempt($$SELECT repeat('x', 100)::flake_layout$$);
 \x off
+-- and more of each kind, of which the detail's first words tell enough
+SELECT t, code, left(detail, 28) AS detail FROM unnest(ARRAY[
+    -- names
+    'ts:41 {a:3 seq:10 epoch=0', 'ts:41 1a:3 seq:10 epoch=0', 'ts:41 a{:3 seq:10 epoch=0', 'ts:41 a-b:3 seq:10 epoch=0',
+    'ts:41 a~:3 seq:10 epoch=0', 'ts:41 :3 seq:10 epoch=0',
+    -- the order of things
+    'ts:41 unit=1ms seq:10 epoch=0', 'ts:41 start=zero seq:10 epoch=0', 'block=5 seq:10', 'seq:63 epoch=0', 'seq:63 start=zero',
+    -- numbers
+    'seq:9223372036854775808', 'seq:63 block=', 'seq:63 block=5x', 'seq:63 block=1000000001', 'seq:63 block=99999999999999999999',
+    'ts:41 seq:10 epoch=0 unit=ms', 'ts:41 seq:10 epoch=0 unit=5', 'ts:41 seq:10 epoch=0 start=random:',
+    'ts:41 seq:10 epoch=0 start=random:x', 'ts:41 seq:10 epoch=0 start=random:5x', 'ts:41 seq:10 epoch=0 start=',
+    -- instants
+    'ts:41 seq:10 epoch=', 'ts:41 seq:10 epoch=-', 'ts:41 seq:10 epoch=12x', 'ts:41 seq:10 epoch=253402300800000',
+    'ts:41 seq:10 epoch=-62135596800001', 'ts:41 seq:10 epoch=9223372036854775807', 'ts:41 seq:10 epoch=9223372036854775808',
+    'ts:41 seq:10 epoch=0000-01-01', 'ts:41 seq:10 epoch=2011-', 'ts:41 seq:10 epoch=2011-00-24', 'ts:41 seq:10 epoch=2011-13-24',
+    'ts:41 seq:10 epoch=2011-08', 'ts:41 seq:10 epoch=2011-08-', 'ts:41 seq:10 epoch=2011-08-00', 'ts:41 seq:10 epoch=2011-08-32',
+    'ts:41 seq:10 epoch=1900-02-29', 'ts:41 seq:10 epoch=2011-08-24 21:07:01Z', 'ts:41 seq:10 epoch=2011-08-24T',
+    'ts:41 seq:10 epoch=2011-08-24T21', 'ts:41 seq:10 epoch=2011-08-24T21:', 'ts:41 seq:10 epoch=2011-08-24T21:07',
+    'ts:41 seq:10 epoch=2011-08-24T21:07:', 'ts:41 seq:10 epoch=2011-08-24T24:00:00Z', 'ts:41 seq:10 epoch=2011-08-24T21:60:01Z',
+    'ts:41 seq:10 epoch=2011-08-24T21:07:60Z', 'ts:41 seq:10 epoch=2011-08-24T21:07:01', 'ts:41 seq:10 epoch=2011-08-24T21:07:01.Z',
+    'ts:41 seq:10 epoch=2011-08-24T21:07:01.1234567Z', 'ts:41 seq:10 epoch=2011-08-24T21:07:01Zulu']) WITH ORDINALITY AS u (t, n),
+    attempt(format('SELECT %L::flake_layout', t))
+ORDER BY n;
 
 -- Any layout: an id's parts come back, ids are ordered as their times are, and
 -- lie between floor and ceil. 20,000 layouts at random; a different seed each time
@@ -186,6 +211,20 @@ SELECT * FROM flake_layout_info('ts:10 seq:8 epoch=2000-01-01 unit=1min');
 SELECT * FROM flake_layout_info('ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d');
 SELECT * FROM flake_layout_info('ts:1 seq:63 epoch=2000-01-01 unit=1s');
 SELECT * FROM flake_layout_info('ticket');
+
+-- the ends of what timestamptz and bigint can hold
+SELECT flake_shard(i, l) AS shard, flake_sequence(i, l) AS seq
+FROM (VALUES (9223372036854775807, flake_layout 'ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d')) AS v (i, l);
+\x on
+SELECT * FROM attempt($$SELECT flake_timestamp(9223372036854775807, 'ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d')$$);
+SELECT * FROM attempt($$SELECT flake_decode(-9223372036854775808, 'ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d')$$);
+SELECT * FROM attempt($$SELECT flake_fields(9223372036854775807, 'ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d')$$);
+SELECT * FROM attempt($$SELECT flake_explain(9223372036854775807, 'ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d')$$);
+-- an id too far from the present for any epoch
+SELECT * FROM attempt($$SELECT flake_layout_above('ts:63 seq:1 epoch=2000-01-01 unit=1us', 9223372036854775805, '290000 years')$$);
+SELECT * FROM attempt($$SELECT flake_layout_above('ts:50 seq:14 epoch=2000-01-01 unit=1d', 4611686018427387904)$$);
+SELECT * FROM attempt($$SELECT flake_layout_above('ts:41 seq:23 epoch=2000-01-01 unit=1s', 4611686018427387904)$$);
+\x off
 
 RESET timezone;
 RESET datestyle;

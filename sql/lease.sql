@@ -4,14 +4,14 @@
 SELECT flake_create_generator('leased', 'ts:41 shard:2 seq:20 epoch=2020-01-01');
 CREATE FUNCTION leases() RETURNS TABLE (shard int, owner text, role name, begun boolean, expires text)
 LANGUAGE sql AS $$
-    SELECT shard, owner, replace(role, current_user, 'me'), not_before <= clock_timestamp(),
+    SELECT shard, owner, replace(role, current_user, 'me'), not_before < clock_timestamp() + '1 s',
            CASE WHEN expires_at <= clock_timestamp() THEN 'over'
                 WHEN expires_at <= clock_timestamp() + interval '1 hour' THEN 'within an hour' ELSE 'later' END
     FROM flake_leases WHERE generator = 'leased'::regclass ORDER BY shard
 $$;
 
 -- from the highest shard on; the same owner, the same shard, but only ids after the present
-SELECT shard, not_before <= clock_timestamp() AS begun, expires_at = not_before + '1 hour' AS an_hour
+SELECT shard, not_before < clock_timestamp() + '1 s' AS begun, expires_at = not_before + '1 hour' AS an_hour
 FROM flake_lease('a', generator => 'leased');
 SELECT shard, not_before > clock_timestamp() + '10 s' AND not_before < clock_timestamp() + '20 s' AS soon,
        expires_at = not_before + '2 hours' AS two_hours
@@ -66,7 +66,7 @@ SELECT shard, not_before > clock_timestamp() + '10 s' AS soon FROM flake_lease('
 -- over for long enough: another's, or the database's again
 UPDATE flake_leases SET not_before = now() - interval '1 min', expires_at = now() - interval '16 s'
 WHERE generator = 'leased'::regclass AND owner IN ('a', 'b');
-SELECT shard, not_before <= clock_timestamp() AS begun FROM flake_lease('d', generator => 'leased');
+SELECT shard, not_before < clock_timestamp() + '1 s' AS begun FROM flake_lease('d', generator => 'leased');
 SELECT code, message FROM attempt($$SELECT flake_renew('d', '1 hour', 'leased')$$);
 SELECT flake_attach(2, generator => 'leased');
 SELECT code, message FROM attempt($$SELECT flake_renew('b', '1 hour', 'leased')$$);
@@ -130,6 +130,21 @@ SELECT flake_release('e');
 RESET ROLE;
 UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'e';
 SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'e';
+-- if the role is gone, the lease is for who comes next
+CREATE ROLE flake_gone;
+GRANT EXECUTE ON FUNCTION flake_lease TO flake_gone;
+SET ROLE flake_gone;
+SELECT shard > 8000 AS "from the top" FROM flake_lease('g');
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION flake_lease FROM flake_gone;
+DROP ROLE flake_gone;
+SET ROLE flake_other;
+SELECT flake_renew('g', '2 hours') > now() AS renewed;
+RESET ROLE;
+SELECT role FROM flake_leases WHERE owner = 'g';
+SELECT flake_release('g');
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'g';
+SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'g';
 
 -- errors
 \x on

@@ -132,6 +132,11 @@ SELECT flake_attach(20);
 RESET ROLE;
 REVOKE UPDATE ON SEQUENCE flake_default FROM flake_regress_user;
 DROP ROLE flake_regress_user;
+-- without a table of the extension
+BEGIN;
+ALTER TABLE flake_shard_state RENAME TO renamed;
+SELECT * FROM attempt('SELECT flake_detach(20)');
+ROLLBACK;
 \x off
-SELECT flake_attach(NULL), flake_detach(NULL);
+SELECT flake_attach(NULL), flake_detach(NULL), flake_attach(20, generator => NULL) AS "no generator";
 SELECT state, flake_id(20) > 0 AS id FROM flake_shards WHERE shard = 20;

@@ -45,7 +45,7 @@ SELECT code, message FROM attempt($$SELECT flake_from_text('u', 32)$$);
 SELECT code, message FROM attempt($$SELECT flake_from_text('0', 58)$$);
 SELECT code, message FROM attempt($$SELECT flake_from_text('g', 16)$$);
 SELECT code, message FROM attempt($$SELECT flake_from_text('ABCDEF', 16)$$);
-SELECT code, message FROM attempt($$SELECT flake_from_text('é')$$);
+SELECT code, message LIKE '%: "é"' AS "whole character" FROM attempt($$SELECT flake_from_text('é')$$);
 SELECT code, detail FROM attempt($$SELECT flake_from_text('10000000000000000', 16)$$);
 SELECT code, detail FROM attempt($$SELECT flake_from_text('LygHa16AHYG')$$);
 SELECT code, detail FROM attempt($$SELECT flake_from_text('G000000000000', 32)$$);

@@ -337,8 +337,10 @@ flake_layout_above(PG_FUNCTION_ARGS)
 				 errmsg("reserve must be finite and not negative")));
 
 	/* In the tick after that of id, every id is greater. */
-	wanted_tick = flake_layout_tick(layout, id) + 1 +
-		(reserved - now + layout->unit_us - 1) / layout->unit_us;
+	if (pg_add_s64_overflow(flake_layout_tick(layout, id) + 1,
+							(reserved - now + layout->unit_us - 1) / layout->unit_us,
+							&wanted_tick))
+		wanted_tick = PG_INT64_MAX; /* no layout has it */
 	now_tick = flake_layout_tick_at(layout, now);
 	*above = *layout;
 	if (now_tick < wanted_tick || now_tick > flake_layout_max_tick(layout))

@@ -143,7 +143,7 @@ flake_ids(PG_FUNCTION_ARGS)
 		{
 			range->first = flake_shard_claim(generator, slot, count,
 											 fcinfo->flinfo->fn_oid);
-			last_id = flake_layout_id(&range->layout, range->first + count - 1,
+			last_id = flake_layout_id(&range->layout, range->first + (count - 1),
 									  range->image);
 			has_last_id = true;
 		}

@@ -404,7 +404,7 @@ choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
 				 above > max_packed - n))
 		flake_lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick, n);
-	end = *first + n - 1;
+	end = *first + (n - 1);
 	if (unlikely(end > max_packed))
 		flake_lifetime_is_over(layout, now_tick);
 
@@ -457,7 +457,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 			flake_lifetime_is_over(layout, 0);
 		*first = above + 1;
 	}
-	end = *first + n - 1;
+	end = *first + (n - 1);
 
 	/*
 	 * M3.  With little of the window left, extend it if that needs no waiting
@@ -499,7 +499,7 @@ claim_patiently(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 				CHECK_FOR_INTERRUPTS();
 				break;
 			case TOO_FAR_AHEAD:
-				wait_for_clock(slot, layout, *first, *first + n - 1, now,
+				wait_for_clock(slot, layout, *first, *first + (n - 1), now,
 							   &waiting_since);
 				break;
 		}
