@@ -2,12 +2,14 @@
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
+#                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # For developers:      make lint, make format, make format-check, make fuzz,
-#                      make valgrind, make sanitize, make coverage
+#                      make model, make valgrind, make sanitize, make coverage
 
 EXTENSION = flakeid
 MODULE_big = flakeid
 DATA = extension/flakeid--1.0.sql
+SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
 	src/mint.o \
@@ -53,12 +55,15 @@ REGRESS = \
 	wide \
 	shard \
 	route \
+	migrate \
+	partition \
 	text \
 	seal \
 	lease \
 	create_shard \
 	coming_from \
 	sibling \
+	privileges \
 	horizon
 TAP_TESTS = 1
 
@@ -69,11 +74,14 @@ SCRIPT_GOALS = \
 	demo \
 	demo-cluster \
 	bench \
+	sqlsmith \
 	upgrade \
+	torture \
 	fuzz \
 	valgrind \
 	sanitize \
 	coverage \
+	model \
 	lint \
 	format \
 	format-check
@@ -93,11 +101,18 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo demo-cluster bench upgrade valgrind sanitize coverage:
+test demo demo-cluster bench sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
+
+# Not as SECONDS, which in bash is a stop-watch.
+torture:
+	@TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) bash tools/run $@
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)
+
+model:
+	@bash model/run $(VARIANT)
 
 lint:
 	@bash tools/lint

@@ -645,7 +645,7 @@ COMMENT ON COLUMN @extschema@.flake_leases.owner IS 'the owner''s name, as it wa
 COMMENT ON COLUMN @extschema@.flake_leases.role IS 'the role that leased it; its members may renew and release the lease';
 COMMENT ON COLUMN @extschema@.flake_leases.not_before IS 'the owner mints ids of this time or later';
 COMMENT ON COLUMN @extschema@.flake_leases.expires_at IS 'the owner mints ids of times before this; flakeid.max_ahead later the shard can be given to another';
-COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased or renewed';
+COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased, renewed or released';
 
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT, INSERT ON @extschema@.flake_leases TO @extowner@;
@@ -701,7 +701,7 @@ SELECT s.generator,
                          WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
             ELSE 'detached'
        END AS state,
-       s.after,
+       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
        s.changed_at
 FROM @extschema@.flake_shard_state s
 JOIN pg_catalog.pg_class c
@@ -712,7 +712,7 @@ COMMENT ON VIEW @extschema@.flake_shards IS
 COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
 COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
-COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above';
+COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
 
 GRANT SELECT ON @extschema@.flake_shards TO PUBLIC;
@@ -771,6 +771,15 @@ COMMENT ON FUNCTION @extschema@.flake_server(int) IS
 
 -- Schemas for shards
 
+-- Anybody may call it: it does no more than SET ROLE would allow.
+CREATE FUNCTION @extschema@.flake_execute_as(role oid, command text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_execute_as'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
+'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); error: 42501 if the user is no member of the role';
+
 CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
 RETURNS name
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -782,13 +791,16 @@ DECLARE
     target text := coalesce(schema, template || '_' || shard);
     tables oid[];
     sequences oid[];
+    guests text[];
     problem record;
+    written jsonb;
     minted record;
+    -- pairs: who executes it, statement
     defaults text[];
     dropped_checks text[];
     checks text[];
     statements text[];
-    statement text;
+    step text[];
 BEGIN
     IF shard IS NULL OR template IS NULL THEN
         RETURN NULL;
@@ -844,15 +856,42 @@ BEGIN
 
     -- What is written while only the template can be seen names things of it
     -- without their schema.  So it will mean those of the new schema there.
+    --
+    -- But who owns the template could have functions and operators in it that
+    -- fit better than those of pg_catalog, and may not be who calls.  So this one
+    -- query has nothing but calls with exactly the types that are declared.
     PERFORM set_config('search_path', format('%I, pg_temp', template), true);
+    written := (
+        SELECT pg_catalog.jsonb_object_agg(w.key, w.definition)
+        FROM (SELECT 'default ' || f.oid::text, pg_get_expr(f.adbin, f.adrelid)
+              FROM pg_catalog.pg_attrdef f WHERE f.adrelid = ANY (tables)
+              UNION ALL
+              SELECT 'key ' || c.oid::text, pg_get_partkeydef(c.oid)
+              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
+              UNION ALL
+              SELECT 'bound ' || c.oid::text, pg_get_expr(c.relpartbound, c.oid)
+              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
+              UNION ALL
+              SELECT 'generator ' || l.objoid::text, l.objoid::pg_catalog.regclass::text
+              FROM pg_catalog.pg_seclabel l WHERE l.provider = 'flakeid'
+              UNION ALL
+              SELECT 'constraint ' || k.oid::text, pg_get_constraintdef(k.oid, k.contype <> 'f')
+              FROM pg_catalog.pg_constraint k WHERE k.conrelid = ANY (tables)
+              UNION ALL
+              SELECT 'index ' || i.indexrelid::text, pg_get_indexdef(i.indexrelid, 0, true)
+              FROM pg_catalog.pg_index i WHERE i.indrelid = ANY (tables)
+              UNION ALL
+              SELECT 'trigger ' || t.oid::text, pg_get_triggerdef(t.oid, true)
+              FROM pg_catalog.pg_trigger t WHERE t.tgrelid = ANY (tables)) AS w (key, definition));
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
 
     -- Columns that mint.  Such a default depends on the function, and on the
     -- generator if it names one.
     FOR minted IN
-        SELECT c.oid AS relation, c.relname, c.relispartition, a.attname, a.attnum,
-               pg_get_expr(f.adbin, f.adrelid) AS expression,
-               g.oid::regclass AS generator,
-               coalesce(@extschema@.flake_layout_of(g.oid), 'instagram') AS layout
+        SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum,
+               written->>('default ' || f.oid) AS expression,
+               coalesce(written->>('generator ' || g.oid), g.oid::regclass::text) AS generator,
+               coalesce(@extschema@.flake_layout_of(g.oid::regclass), 'instagram') AS layout
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
         JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -881,53 +920,94 @@ BEGIN
                 DETAIL = format('Column "%s" of table "%s" has shards 0 to %s.', minted.attname, minted.relname,
                                 (@extschema@.flake_layout_info(minted.layout)).shards - 1);
         END IF;
-        defaults := defaults || format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
-            target, minted.relname, minted.attname, shard,
-            CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END);
+        defaults := defaults || ARRAY[[minted.relowner::text,
+            format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
+                   target, minted.relname, minted.attname, shard,
+                   CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END)]];
 
         -- A check of its shard is replaced, in partitions, too.
         dropped_checks := dropped_checks || ARRAY(
-            SELECT format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)
+            SELECT ARRAY[c.relowner::text,
+                         format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)]
             FROM pg_constraint k
             JOIN pg_class c ON c.oid = k.conrelid
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
             WHERE (k.conrelid = minted.relation OR k.conrelid IN (SELECT relid FROM pg_partition_tree(minted.relation)))
               AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
               AND pg_get_constraintdef(k.oid) ~ '^CHECK \(\([^(]*flake_shard\([^()]*\) = \d+\)\)$');
-        checks := checks || format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
-            target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
-            CASE WHEN minted.generator IS NOT NULL
-                 THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard);
+        checks := checks || ARRAY[[minted.relowner::text,
+            format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
+                   target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
+                   CASE WHEN minted.generator IS NOT NULL
+                        THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
     END LOOP;
     IF checks IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_column',
             MESSAGE = format('schema "%s" has no column that defaults to flake_id()', template);
     END IF;
 
+    -- Everything is made by its owner, as he would have to: what he has written
+    -- into a check or an index may be executed when it is made.  An owner that may
+    -- not create anything in the schema may, for as long as this takes.
     statements := ARRAY(
-        SELECT format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
-                      target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
-                      q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)
+        SELECT ARRAY[n.nspowner::text,
+                     format('GRANT %s ON SCHEMA %I TO %s%s', e.privilege_type, target,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
+        FROM pg_namespace n, aclexplode(n.nspacl) e
+        WHERE n.oid = source AND e.grantee <> n.nspowner);
+    guests := ARRAY(
+        SELECT DISTINCT quote_ident(pg_get_userbyid(c.relowner))
+        FROM pg_class c, pg_namespace n
+        WHERE c.oid = ANY (tables || sequences) AND n.oid = source
+          AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'));
+    statements := statements || ARRAY(
+        SELECT ARRAY[n.nspowner::text, format('GRANT CREATE ON SCHEMA %I TO %s', target, guest)]
+        FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
+
+    statements := statements || ARRAY(
+        SELECT ARRAY[c.relowner::text,
+                     format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
+                            target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
+                            q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)]
         FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid
         WHERE c.oid = ANY (sequences) ORDER BY c.oid);
 
     -- Tables.  A partition gets identity columns from its parent.
     statements := statements || ARRAY(
-        SELECT format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
+        SELECT ARRAY[c.relowner::text,
+               format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
                       CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
                || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
-               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
+               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || (written->>('key ' || c.oid)) ELSE '' END
                || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
                || coalesce((SELECT ' WITH (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
                             FROM pg_options_to_table(c.reloptions)), '')
                || coalesce(' TABLESPACE ' || quote_ident((SELECT spcname FROM pg_tablespace s
-                                                          WHERE s.oid = c.reltablespace)), '')
+                                                          WHERE s.oid = c.reltablespace)), '')]
         FROM pg_class c WHERE c.oid = ANY (tables) ORDER BY c.oid);
+
+    -- Privileges, which foreign keys may need
+    statements := statements || ARRAY(
+        SELECT ARRAY[o.owner::text,
+                     format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
+        FROM (SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname) AS object,
+                     NULL::name AS attname, c.relacl AS acl, c.relowner AS owner
+              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
+              UNION ALL
+              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
+              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
+             aclexplode(o.acl) e
+        WHERE e.grantee <> o.owner);
 
     -- Defaults
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
-                      target, c.relname, a.attname, pg_get_expr(f.adbin, f.adrelid))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
+                            target, c.relname, a.attname, written->>('default ' || f.oid))]
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
         JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
@@ -936,7 +1016,8 @@ BEGIN
 
     -- Sequences that belong to a column
     statements := statements || ARRAY(
-        SELECT format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)
+        SELECT ARRAY[q.relowner::text,
+                     format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)]
         FROM pg_depend d
         JOIN pg_class q ON q.oid = d.objid
         JOIN pg_class c ON c.oid = d.refobjid
@@ -947,30 +1028,34 @@ BEGIN
 
     -- Keys, then other indexes, under their names
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
-                      target, c.relname, k.conname, pg_get_constraintdef(k.oid, true))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
+                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         WHERE c.oid = ANY (tables) AND k.contype IN ('p', 'u', 'x')
         ORDER BY k.oid);
     statements := statements || ARRAY(
-        SELECT pg_get_indexdef(i.indexrelid, 0, true)
+        SELECT ARRAY[c.relowner::text, written->>('index ' || i.indexrelid)]
         FROM pg_index i
-        WHERE i.indrelid = ANY (tables)
+        JOIN pg_class c ON c.oid = i.indrelid
+        WHERE c.oid = ANY (tables)
           AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
         ORDER BY i.indexrelid);
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
-                      CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
-                      ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
-                                                     JOIN pg_class x ON x.oid = i.indexrelid
-                                                     WHERE i.indrelid = c.oid AND i.indisreplident)) END)
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
+                            CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
+                            ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
+                                                           JOIN pg_class x ON x.oid = i.indexrelid
+                                                           WHERE i.indrelid = c.oid AND i.indisreplident)) END)]
         FROM pg_class c WHERE c.oid = ANY (tables) AND c.relreplident <> 'd' ORDER BY c.oid);
 
     -- Partitions, which take over what they have in common with their parents
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
-                      target, p.relname, c.relname, pg_get_expr(c.relpartbound, c.oid))
+        SELECT ARRAY[p.relowner::text,
+                     format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
+                            target, p.relname, c.relname, written->>('bound ' || c.oid))]
         FROM pg_inherits i
         JOIN pg_class c ON c.oid = i.inhrelid
         JOIN pg_class p ON p.oid = i.inhparent
@@ -979,54 +1064,38 @@ BEGIN
 
     -- Foreign keys, triggers
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
-                      target, c.relname, k.conname, pg_get_constraintdef(k.oid))
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
+                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0
         ORDER BY k.oid);
     statements := statements || ARRAY(
-        SELECT pg_get_triggerdef(t.oid, true)
+        SELECT ARRAY[c.relowner::text, written->>('trigger ' || t.oid)]
         FROM pg_trigger t
-        WHERE t.tgrelid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
+        JOIN pg_class c ON c.oid = t.tgrelid
+        WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
         ORDER BY t.oid);
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
-                      CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
-                      t.tgname)
+        SELECT ARRAY[c.relowner::text,
+                     format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
+                            CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
+                            t.tgname)]
         FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid
         WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgenabled <> 'O'
         ORDER BY t.oid);
 
-    -- Owners and privileges
     statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %I.%I OWNER TO %I', target, c.relname, pg_get_userbyid(c.relowner))
-        FROM pg_class c
-        WHERE c.oid = ANY (tables || sequences) AND pg_get_userbyid(c.relowner) <> current_user
-        ORDER BY c.relkind <> 'S', c.oid);
-    statements := statements || ARRAY(
-        SELECT format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
-                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
-                      CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
-        FROM (SELECT format('SCHEMA %I', target) AS object, NULL::name AS attname, n.nspacl AS acl, n.nspowner AS owner
-              FROM pg_namespace n WHERE n.oid = source
-              UNION ALL
-              SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname),
-                     NULL, c.relacl, c.relowner
-              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
-              UNION ALL
-              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
-              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
-             aclexplode(o.acl) e
-        WHERE e.grantee <> o.owner);
+        SELECT ARRAY[n.nspowner::text, format('REVOKE CREATE ON SCHEMA %I FROM %s', target, guest)]
+        FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     PERFORM set_config('search_path', format('%I, %I, pg_temp', target, template), true);
-    FOREACH statement IN ARRAY statements LOOP
-        EXECUTE statement;
+    FOREACH step SLICE 1 IN ARRAY statements LOOP
+        PERFORM @extschema@.flake_execute_as(step[1]::oid, step[2]);
     END LOOP;
     RETURN target;
 END
@@ -1069,6 +1138,363 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_unseal(bigint, text) IS
 'the id that flake_seal() has sealed with the same key; any bigint is one, so a wrong key gives a wrong id and no error; error: 22023 for an empty key';
+
+
+-- Partitions by time
+
+CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    OUT partition regclass, OUT lower_bound bigint, OUT upper_bound bigint,
+    OUT since timestamptz, OUT upto timestamptz)
+RETURNS SETOF record
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+                   WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype) THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('"%s" is not partitioned by range of an id', (SELECT relname FROM pg_class WHERE oid = parent)),
+            HINT = 'Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.';
+    END IF;
+    RETURN QUERY
+    SELECT b.oid::regclass, b.lower_bound, b.upper_bound,
+           @extschema@.flake_timestamp(b.lower_bound, layout), @extschema@.flake_timestamp(b.upper_bound, layout)
+    FROM (SELECT c.oid,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \(''?(-?[0-9]+)')::bigint AS lower_bound,
+                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''?(-?[0-9]+)')::bigint AS upper_bound
+          FROM pg_inherits i
+          JOIN pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT') b
+    ORDER BY b.lower_bound NULLS FIRST;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
+'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
+
+CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
+    since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    zone text DEFAULT pg_catalog.current_setting('TimeZone'::text))
+RETURNS SETOF regclass
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    months int := extract(year FROM width) * 12 + extract(month FROM width);
+    days int := extract(day FROM width);
+    rest interval := width - make_interval(months => months, days => days);
+    first_day timestamp;        -- of the step that contains since
+    start timestamptz;
+    finish timestamptz;
+    first_id bigint;
+    end_id bigint;
+    suffix text;
+    partition text;
+    existing record;
+BEGIN
+    PERFORM @extschema@.flake_partitions(parent, layout);   -- checks parent
+    IF NOT isfinite(since) OR NOT isfinite(upto) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'partitions must begin and end at a finite time';
+    ELSIF (months > 0)::int + (days > 0)::int + (rest > '0')::int <> 1 OR months < 0 OR days < 0 OR rest < '0' THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('cannot make partitions of width "%s"', width),
+            HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
+    END IF;
+
+    -- Steps of all calls meet: they are counted from one Monday, in local time;
+    -- those of hours and less from one instant.
+    IF months > 0 THEN
+        first_day := date_trunc('month', since AT TIME ZONE zone);
+        first_day := first_day - make_interval(months =>
+            ((extract(year FROM first_day) * 12 + extract(month FROM first_day) - 1)::int % months + months) % months);
+        start := first_day AT TIME ZONE zone;
+    ELSIF days > 0 THEN
+        first_day := date_bin(make_interval(days => days), since AT TIME ZONE zone, '2001-01-01');
+        start := first_day AT TIME ZONE zone;
+    ELSE
+        start := date_bin(rest, since, timestamp '2001-01-01' AT TIME ZONE zone);
+    END IF;
+
+    FOR n IN 1 .. 2147483647 LOOP
+        EXIT WHEN start >= upto;
+        finish := CASE WHEN first_day IS NULL THEN start + rest
+                       ELSE (first_day + n * (width - rest)) AT TIME ZONE zone END;
+        first_id := @extschema@.flake_lower(start, layout);
+        end_id := @extschema@.flake_lower(finish, layout);
+        IF first_id >= end_id THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, start, finish);
+        END IF;
+
+        SELECT * INTO existing FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
+        LIMIT 1;
+        IF NOT FOUND THEN
+            SELECT CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
+                        WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
+                        ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                    ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+                   END INTO suffix;
+            SELECT format('%I.%I', n.nspname, left(c.relname, 63 - length(suffix)) || suffix) INTO partition
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
+                           partition, parent, first_id, end_id);
+            RETURN NEXT partition::regclass;
+        ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
+                MESSAGE = format('partition from %s to %s would overlap partition "%s"', start, finish, existing.partition),
+                DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
+                                first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
+                HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
+        END IF;
+        start := finish;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 22003 past the layout''s lifetime';
+
+CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    partition regclass;
+BEGIN
+    IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = 'It has a default partition.';
+    END IF;
+    FOR partition IN
+        SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+        WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
+        ORDER BY p.upper_bound
+    LOOP
+        IF "concurrently" THEN
+            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
+            RETURN NEXT format('DROP TABLE %s', partition);
+        ELSE
+            RETURN NEXT format('DROP TABLE %s', partition);
+            EXECUTE format('DROP TABLE %s', partition);
+        END IF;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 55000 if there is a default partition and concurrently is true';
+
+
+-- Migration
+
+CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
+    drop_sequence boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+DECLARE
+    layout @extschema@.flake_layout := @extschema@.flake_layout_of(generator);
+    shards bigint := (@extschema@.flake_layout_info(layout)).shards;
+    col record;
+    relations oid[];            -- the columns to be widened
+    attributes name[];
+    views oid[];                -- views on them, those on others last
+    sequence record;
+    problem record;
+    largest bigint;
+    hint text;
+    statements text[];
+    statement text;
+    n int := 0;
+BEGIN
+    SELECT c.relname, c.relkind, c.relispartition, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+    FROM pg_class c
+    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+    WHERE c.oid = target;
+    IF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+            MESSAGE = format('cannot migrate "%s"', col.relname),
+            DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
+                          ELSE 'It is not a table.' END;
+    ELSIF col.attnum IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+            MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+    ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
+        RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
+                          ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+    ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
+        RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+            MESSAGE = format('shard %s is out of range', shard),
+            DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+    END IF;
+
+    -- From here on nobody adds a row, or refers to the column anew.
+    IF NOT dry_run THEN
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target);
+    END IF;
+
+    -- It, and the columns that refer to it, and so on; of partitioned tables, the
+    -- topmost.  Those that are not bigint yet have to be.
+    WITH RECURSIVE reference AS MATERIALIZED (
+        SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid) AS relation, a.attname,
+               coalesce(pg_partition_root(k.confrelid), k.confrelid) AS to_relation, b.attname AS to_attname
+        FROM pg_constraint k, unnest(k.conkey, k.confkey) AS u (from_key, to_key), pg_attribute a, pg_attribute b
+        WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
+          AND b.attrelid = k.confrelid AND b.attnum = u.to_key
+    ), related (relation, attname) AS (
+        SELECT target::oid, attribute
+        UNION
+        SELECT r.relation::oid, r.attname
+        FROM related JOIN reference r ON r.to_relation = related.relation AND r.to_attname = related.attname
+    )
+    SELECT array_agg(r.relation ORDER BY r.relation, a.attnum), array_agg(r.attname ORDER BY r.relation, a.attnum)
+    INTO relations, attributes
+    FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname
+    WHERE a.atttypid <> 'bigint'::regtype;
+
+    -- The type of a column cannot change under a view.
+    WITH RECURSIVE dependent (oid, depth) AS (
+        SELECT w.ev_class, 1
+        FROM unnest(relations, attributes) AS u (relation, attname)
+        CROSS JOIN LATERAL (SELECT u.relation AS id UNION SELECT relid FROM pg_partition_tree(u.relation)) AS t
+        JOIN pg_attribute a ON a.attrelid = t.id AND a.attname = u.attname
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.id AND d.refobjsubid = a.attnum
+         AND d.classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = d.objid
+        UNION
+        SELECT w.ev_class, v.depth + 1
+        FROM dependent v
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid AND d.classid = 'pg_rewrite'::regclass
+        JOIN pg_rewrite w ON w.oid = d.objid AND w.ev_class <> v.oid
+    )
+    SELECT array_agg(oid ORDER BY depth, oid) INTO views
+    FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
+
+    SELECT c.relname, r.reason INTO problem
+    FROM unnest(views) AS v (id)
+    JOIN pg_class c ON c.oid = v.id
+    CROSS JOIN LATERAL (SELECT CASE
+        WHEN c.relkind <> 'v' THEN 'It is not a plain view.'
+        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND rulename <> '_RETURN') THEN 'It has rules.'
+        WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'It has triggers.'
+        WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'It has defaults.'
+        END) AS r (reason)
+    WHERE r.reason IS NOT NULL LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot change the type of column "%s" of table "%s" under "%s"', attribute, col.relname, problem.relname),
+            DETAIL = problem.reason,
+            HINT = 'Drop it before, and create it again afterwards.';
+    END IF;
+
+    -- New ids must exceed those that there are.
+    EXECUTE format('SELECT max(%I) FROM %s', attribute, target) INTO largest;
+    IF (CASE WHEN layout::text ~ '^ts:' THEN largest >= @extschema@.flake_floor(clock_timestamp(), layout)
+            ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
+        BEGIN
+            hint := CASE WHEN layout::text ~ '^ts:' THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
+                                                                @extschema@.flake_layout_above(layout, largest, '1 day'::interval))
+                         ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
+        EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+            hint := NULL;       -- none of these bits would do
+        END;
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('ids of generator "%s" would not exceed those in column "%s" of table "%s"', generator, attribute, col.relname),
+            DETAIL = format('The largest there is %s.', largest),
+            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.');
+    END IF;
+
+    -- What the default has been: an identity's, a serial's, or another sequence
+    SELECT c.oid, c.relname, n.nspname, q.* INTO sequence
+    FROM pg_depend d
+    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_sequence q ON q.seqrelid = c.oid
+    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
+           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
+      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
+                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+    ORDER BY d.deptype = 'i' DESC LIMIT 1;
+
+    -- The statements
+    statements := ARRAY[format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
+        (SELECT string_agg(r::regclass::text, ', ' ORDER BY r) FROM (SELECT unnest(relations || target::oid) UNION SELECT target::oid) AS t (r)))];
+    statements := statements || ARRAY(
+        SELECT format('DROP VIEW %s', v::regclass) FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i DESC);
+    IF col.attidentity <> '' THEN
+        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute);
+        IF NOT drop_sequence THEN
+            EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
+            statements := statements
+                || format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', sequence.nspname, sequence.relname,
+                          sequence.seqtypid::regtype, sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
+                          CASE WHEN sequence.seqcycle THEN ' CYCLE' END)
+                || format('SELECT setval(%L, %s, %L)', format('%I.%I', sequence.nspname, sequence.relname), problem.last_value, problem.is_called);
+        END IF;
+    ELSE
+        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', target, attribute);
+    END IF;
+    statements := statements || ARRAY(
+        SELECT format('ALTER TABLE %s %s', u.relation::regclass, string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i))
+        FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i)
+        GROUP BY u.relation ORDER BY u.relation <> target, u.relation);
+    statements := statements || format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
+        CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END);
+    IF drop_sequence AND sequence.oid IS NOT NULL AND col.attidentity = '' THEN
+        statements := statements || format('DROP SEQUENCE %s', sequence.oid::regclass);
+    END IF;
+    statements := statements || ARRAY(
+        SELECT s FROM unnest(views) WITH ORDINALITY AS v (id, i)
+        JOIN pg_class c ON c.oid = v.id
+        CROSS JOIN LATERAL (
+            SELECT 1, format('CREATE VIEW %s%s AS %s', c.oid::regclass,
+                             (SELECT format(' WITH (%s)', string_agg(format('%I = %L', option_name, option_value), ', '))
+                              FROM pg_options_to_table(c.reloptions) HAVING count(*) > 0),
+                             rtrim(pg_get_viewdef(c.oid), ';'))
+            UNION ALL
+            SELECT 2, format('ALTER VIEW %s OWNER TO %I', c.oid::regclass, pg_get_userbyid(c.relowner))
+            WHERE pg_get_userbyid(c.relowner) <> current_user
+            UNION ALL
+            SELECT 3, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', c.oid::regclass,
+                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                             CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
+            FROM (SELECT NULL::name, c.relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = c.oid) AS o (attname, acl),
+                 aclexplode(o.acl) AS e
+            WHERE e.grantee <> c.relowner
+            UNION ALL
+            SELECT 4, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('VIEW %s', c.oid::regclass)
+                                                   ELSE format('COLUMN %s.%I', c.oid::regclass, a.attname) END, d.description)
+            FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
+            WHERE d.classoid = 'pg_class'::regclass AND d.objoid = c.oid
+        ) AS t (step, s)
+        ORDER BY v.i, t.step, t.s);
+
+    FOREACH statement IN ARRAY statements LOOP
+        n := n + 1;
+        IF NOT dry_run THEN
+            RAISE NOTICE '%/%: %', n, cardinality(statements), statement;
+            EXECUTE statement;
+        END IF;
+        RETURN NEXT statement;
+    END LOOP;
+END
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again';
 
 
 -- Watch

@@ -64,7 +64,8 @@ SELECT flake_release('b', 'leased');
 SELECT shard, not_before > clock_timestamp() + '10 s' AS soon FROM flake_lease('b', '1 hour', 'leased');
 
 -- over for long enough: another's, or the database's again
-UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE generator = 'leased'::regclass AND owner IN ('a', 'b');
+UPDATE flake_leases SET not_before = now() - interval '1 min', expires_at = now() - interval '16 s'
+WHERE generator = 'leased'::regclass AND owner IN ('a', 'b');
 SELECT shard, not_before < clock_timestamp() + '1 s' AS begun FROM flake_lease('d', generator => 'leased');
 SELECT code, message FROM attempt($$SELECT flake_renew('d', '1 hour', 'leased')$$);
 SELECT flake_attach(2, generator => 'leased');
@@ -74,6 +75,26 @@ SELECT flake_timestamp(after, flake_layout_of('leased')) >= now() - interval '1.
        flake_id(2, 'leased') > after AS above
 FROM flake_shards WHERE generator = 'leased'::regclass AND shard = 2;
 SELECT * FROM leases();
+
+-- nor does it take long to find one among many
+SELECT flake_create_generator('vast', 'ts:32 shard:31 seq:1 epoch=2020-01-01 unit=1s');
+SELECT shard FROM flake_lease('a', generator => 'vast');
+INSERT INTO flake_shard_map VALUES ('(,9]', 'elsewhere'), ('[1000,)', 'elsewhere');
+SELECT shard FROM flake_lease('b', generator => 'vast');
+UPDATE flake_shard_map SET shards = '[10,)' WHERE shards @> 1000;
+SELECT code, message FROM attempt($$SELECT flake_lease('c', generator => 'vast')$$);
+DELETE FROM flake_shard_map;
+DROP SEQUENCE vast;
+
+-- never before what the server had minted, whoever leases the shard
+SELECT flake_create_generator('ahead', layout, flake_make(now() + '22 s', 0, 0, layout))
+FROM CAST('ts:41 shard:2 seq:20 epoch=2020-01-01' AS flake_layout) AS layout;
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('a', generator => 'ahead');
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('a', generator => 'ahead');
+SELECT flake_release('a', 'ahead');
+UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE generator = 'ahead'::regclass;
+SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('b', generator => 'ahead');
+DROP SEQUENCE ahead;
 
 -- undone
 BEGIN;
@@ -148,6 +169,10 @@ COMMIT;
 \x off
 SELECT flake_lease(NULL), flake_renew('d', NULL, 'leased'), flake_release(NULL);
 
+-- nor does the trigger that stops logical replication hide a lease
+SET session_replication_role = replica;
+SELECT code, message FROM attempt($$SELECT flake_detach(3, 'leased')$$);
+RESET session_replication_role;
 -- A leased shard cannot be forgotten by accident, only dropped with its generator.
 SELECT code, message FROM attempt($$DELETE FROM flake_shard_state WHERE generator = 'leased'::regclass$$);
 DROP SEQUENCE leased, mapped, "full", timeless, expired;

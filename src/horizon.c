@@ -43,23 +43,16 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
-#include "access/parallel.h"
 #include "access/relation.h"
-#include "access/stratnum.h"
-#include "access/table.h"
-#include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_class.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
+#include "own_table.h"
 #include "storage/bufmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
@@ -86,51 +79,6 @@ relation_file(Relation rel)
 #endif
 }
 
-/*
- * For a parallel worker, whose relcache does not know what its leader did:
- * whether this transaction has changed the sequence's file.  If so, there is a
- * version of its pg_class row that the transaction has replaced, with another
- * file.
- */
-static bool
-file_was_replaced(Relation rel)
-{
-	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		replaced = false;
-
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(rel)));
-	scan = systable_beginscan(pg_class, ClassOidIndexId, true, SnapshotAny, 1, &key);
-	while (!replaced && HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
-		TransactionId xmax = HeapTupleHeaderGetUpdateXid(tuple->t_data);
-
-		replaced = TransactionIdIsCurrentTransactionId(xmax) &&
-			!TransactionIdIsCurrentTransactionId(xmin) &&
-			((Form_pg_class) GETSTRUCT(tuple))->relfilenode != rel->rd_rel->relfilenode;
-	}
-	systable_endscan(scan);
-	table_close(pg_class, AccessShareLock);
-	return replaced;
-}
-
-/* Whether this transaction has given a sequence a new file after creating it. */
-static bool
-has_uncommitted_file(Relation rel)
-{
-	if (IsParallelWorker())
-		return file_was_replaced(rel);
-#if PG_VERSION_NUM >= 160000
-	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
-#else
-	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
-#endif
-}
-
 /* Opens the sequence for a change of its horizon. */
 static Relation
 open_sequence(const HorizonRef *ref)
@@ -138,7 +86,7 @@ open_sequence(const HorizonRef *ref)
 	Relation	rel = relation_open(ref->sequence, NoLock);
 
 	/* A file that goes away in a rollback would not keep it (H2). */
-	if (has_uncommitted_file(rel))
+	if (flake_has_new_file(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot mint ids while changes to generator \"%s\" are not committed",
@@ -242,7 +190,11 @@ publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
 
 	pg_atomic_write_u64(&shared->floor, (uint64) floor);
 
-	/* File before value: see flake_horizon_margin(). */
+	/*
+	 * File before value: see flake_horizon_margin().  No test can come in
+	 * between to any effect: who publishes another file has the lock on the
+	 * old one's sequence that keeps those who go by that file from minting.
+	 */
 	ref->file = relation_file(rel);
 	pg_atomic_write_u64(&shared->file, ref->file);
 	pg_write_barrier();

@@ -15,7 +15,8 @@
  *		after the present.  This, too, supposes that the old process has
  *		stopped, and that its clock was ahead by less than the margin.
  *	L3	this server does not mint a leased shard: it is detached (see shard.c),
- *		and the lease begins above what the server had minted.
+ *		and the lease begins above what the server had minted.  This can be in
+ *		the future, so no later lease of the shard begins earlier, either.
  *
  * The margin is flakeid.max_ahead.
  *
@@ -77,17 +78,17 @@ typedef struct Request
 	Oid			sequence;
 	Oid			table;
 	char	   *table_name;
-	text	   *owner;
+	const char *owner;
 	FlakeLayout layout;
-	TimestampTz now;
+	TimestampTz now;			/* after waiting for others, if at all */
 	int64		margin_us;
 } Request;
 
 static void
-begin_request(Request *request, text *owner, Oid sequence, Oid function,
+begin_request(Request *request, const char *owner, Oid sequence, Oid function,
 			  const char *function_name)
 {
-	if (VARSIZE_ANY_EXHDR(owner) < 1 || VARSIZE_ANY_EXHDR(owner) > MAX_OWNER_LEN)
+	if (*owner == '\0' || strlen(owner) > MAX_OWNER_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("owner of a lease must have 1 to %d bytes", MAX_OWNER_LEN)));
@@ -107,7 +108,6 @@ begin_request(Request *request, text *owner, Oid sequence, Oid function,
 	request->table = flake_own_relation(LEASE_TABLE, function);
 	request->table_name = flake_own_relation_name(LEASE_TABLE, function);
 	request->owner = owner;
-	request->now = GetCurrentTimestamp();
 	request->margin_us = flake_max_ahead_ms * INT64CONST(1000);
 }
 
@@ -133,7 +133,7 @@ find_own(const Request *request, Lease *lease)
 	Oid			types[] = {OIDOID, TEXTOID};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
-		PointerGetDatum(request->owner)
+		CStringGetTextDatum(request->owner)
 	};
 	bool		found;
 
@@ -155,7 +155,7 @@ find_own(const Request *request, Lease *lease)
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("the lease of owner \"%s\" belongs to role \"%s\"",
-							text_to_cstring(request->owner), NameStr(*role)),
+							request->owner, NameStr(*role)),
 					 errhint("Lease under another owner's name.")));
 		lease->role = OidIsValid(role_oid) ? role_oid : GetUserId();
 		lease->shard = DatumGetInt32(result(1));
@@ -181,7 +181,7 @@ find_lapsed(const Request *request, Lease *lease)
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT shard, expires_at FROM %s"
+								   psprintf("SELECT shard, expires_at, not_before FROM %s"
 											" WHERE generator OPERATOR(pg_catalog.=) $1"
 											" AND expires_at OPERATOR(pg_catalog.<=) $2"
 											" ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED",
@@ -193,76 +193,92 @@ find_lapsed(const Request *request, Lease *lease)
 		lease->role = GetUserId();
 		lease->renewed_at = request->now;
 
-		/* L1 */
+		/* L1, L3 */
 		lease->expires_at = DatumGetTimestampTz(result(2));
-		lease->not_before = Max(request->now, lease->expires_at + request->margin_us);
+		lease->not_before = Max(DatumGetTimestampTz(result(3)),
+								lease->expires_at + request->margin_us);
+		lease->not_before = Max(lease->not_before, request->now);
 	}
 	SPI_finish();
 	return found;
 }
 
+/* Takes the highest shard from lower up to upper that is not in use. */
+static bool
+take_unused(const Request *request, int32 lower, int32 upper, Lease *lease)
+{
+	const FlakeLayout *layout = &request->layout;
+
+	for (int64 shard = upper; shard >= lower; shard--)
+	{
+		int64		bound;
+		int64		tick;
+		TimestampTz after;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!flake_shard_reserve(request->sequence, (int32) shard,
+								 request->function, &bound))
+			continue;
+
+		/* L3 */
+		tick = flake_layout_tick(layout, bound) + 1;
+		if (!flake_layout_tick_start(layout, tick, &after))
+			flake_lifetime_is_over(layout, tick);
+		lease->shard = (int32) shard;
+		lease->role = GetUserId();
+		lease->not_before = Max(request->now, after);
+		lease->expires_at = lease->not_before;
+		lease->renewed_at = request->now;
+		return true;
+	}
+	return false;
+}
+
 /*
- * Finds the highest shard up to *shard that is neither detached nor attached
- * nor in flake_shard_map.
+ * Finds a shard that is not in use, and reserves it.  As a layout can have
+ * 2^31 shards, it is the gaps between those in the tables that are gone through.
  */
 static bool
-find_unused(const Request *request, int32 *shard)
+find_new(const Request *request, Lease *lease)
 {
+	int32		max_shard = flake_layout_max_shard(&request->layout);
 	Oid			types[] = {OIDOID, INT4OID};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
-		Int32GetDatum(*shard)
+		Int32GetDatum(max_shard)
 	};
-	bool		found;
+	uint64		count;
+	SPITupleTable *gaps;
+	bool		found = false;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 
-	/* The series is only made as far as it is needed. */
-	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT q.s FROM (SELECT pg_catalog.generate_series($2, 0, -1) AS s) q"
-											" WHERE NOT EXISTS (SELECT FROM %s t WHERE t.generator OPERATOR(pg_catalog.=) $1"
-											" AND t.shard OPERATOR(pg_catalog.=) q.s)"
-											" AND NOT EXISTS (SELECT FROM %s m WHERE m.shards OPERATOR(pg_catalog.@>) q.s)"
-											" LIMIT 1",
+	/* In bigint, because an int4range has no end behind the last int. */
+	count = flake_execute_as_owner(request->table,
+								   psprintf("SELECT pg_catalog.lower(g)::pg_catalog.int4,"
+											" (pg_catalog.upper(g) OPERATOR(pg_catalog.-) 1)::pg_catalog.int4"
+											" FROM pg_catalog.unnest(pg_catalog.int8multirange(pg_catalog.int8range(0, $2, '[]'))"
+											" OPERATOR(pg_catalog.-) coalesce((SELECT pg_catalog.range_agg(u.used) FROM"
+											" (SELECT pg_catalog.int8range(t.shard, t.shard, '[]') FROM %s t"
+											" WHERE t.generator OPERATOR(pg_catalog.=) $1 UNION ALL"
+											" SELECT pg_catalog.int8range(pg_catalog.lower(m.shards), pg_catalog.upper(m.shards))"
+											" FROM %s m) AS u (used)), '{}')) AS g"
+											" ORDER BY 1 DESC",
 											flake_own_relation_name("flake_shard_state", request->function),
 											flake_own_relation_name("flake_shard_map", request->function)),
-								   lengthof(types), types, values, NULL) > 0;
-	if (found)
-		*shard = DatumGetInt32(result(1));
+								   lengthof(types), types, values, NULL);
+	gaps = SPI_tuptable;
+	for (uint64 i = 0; i < count && !found; i++)
+	{
+		bool		isnull;
+		int32		lower = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 1, &isnull));
+		int32		upper = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 2, &isnull));
+
+		found = take_unused(request, lower, upper, lease);
+	}
 	SPI_finish();
 	return found;
-}
-
-/* Finds a shard that is not in use, and reserves it. */
-static bool
-find_new(const Request *request, Lease *lease)
-{
-	const FlakeLayout *layout = &request->layout;
-
-	for (lease->shard = flake_layout_max_shard(layout);
-		 lease->shard >= 0 && find_unused(request, &lease->shard);
-		 lease->shard--)
-	{
-		int64		bound;
-
-		CHECK_FOR_INTERRUPTS();
-		if (flake_shard_reserve(request->sequence, lease->shard,
-								request->function, &bound))
-		{
-			TimestampTz after = DT_NOBEGIN;
-
-			/* L3 */
-			(void) flake_layout_tick_start(layout, flake_layout_tick(layout, bound) + 1,
-										   &after);
-			lease->role = GetUserId();
-			lease->not_before = Max(request->now, after);
-			lease->expires_at = lease->not_before;
-			lease->renewed_at = request->now;
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Raises ERROR 53400: there is no shard to lease. */
@@ -314,11 +330,11 @@ static void
 store(const Request *request, const Lease *lease)
 {
 	Oid			types[] = {OIDOID, INT4OID, TEXTOID, NAMEOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
-	NameData	role;
+	NameData	role = {{0}};
 	Datum		values[] = {
 		ObjectIdGetDatum(request->sequence),
 		Int32GetDatum(lease->shard),
-		PointerGetDatum(request->owner),
+		CStringGetTextDatum(request->owner),
 		NameGetDatum(&role),
 		TimestampTzGetDatum(lease->not_before),
 		TimestampTzGetDatum(lease->expires_at),
@@ -348,12 +364,13 @@ store(const Request *request, const Lease *lease)
 Datum
 flake_lease(PG_FUNCTION_ARGS)
 {
-	text	   *owner = PG_GETARG_TEXT_PP(0);
+	char	   *owner = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Interval   *ttl = PG_GETARG_INTERVAL_P(1);
 	Oid			sequence = PG_GETARG_OID(2);
 	Request		request;
 	Lease		lease;
 	LOCKTAG		tag;
+	bool		is_own;
 	int64		tick;
 	TupleDesc	desc;
 	Datum		values[3];
@@ -365,18 +382,21 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	/* The same owner must not get two shards at once. */
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence,
-						 hash_bytes((unsigned char *) VARDATA_ANY(owner),
-									VARSIZE_ANY_EXHDR(owner)),
+						 hash_bytes((unsigned char *) owner, (int) strlen(owner)),
 						 OWNER_LOCK_CLASS);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
-	request.now = GetCurrentTimestamp();
+	is_own = find_own(&request, &lease);
 
-	if (find_own(&request, &lease))
+	/* Both may have waited for a transaction of the same owner. */
+	request.now = GetCurrentTimestamp();
+	if (is_own)
 	{
-		/* L2 */
+		TimestampTz after;
+
+		/* L2, L3 */
 		lease.renewed_at = Max(request.now, lease.renewed_at);
-		lease.not_before = Max(lease.renewed_at,
-							   Min(lease.renewed_at, lease.expires_at) + request.margin_us);
+		after = Min(lease.renewed_at, lease.expires_at) + request.margin_us;
+		lease.not_before = Max(lease.not_before, Max(lease.renewed_at, after));
 	}
 	else if (!find_lapsed(&request, &lease) && !find_new(&request, &lease))
 		none_left(&request);
@@ -400,7 +420,7 @@ flake_lease(PG_FUNCTION_ARGS)
 Datum
 flake_renew(PG_FUNCTION_ARGS)
 {
-	text	   *owner = PG_GETARG_TEXT_PP(0);
+	char	   *owner = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	Interval   *ttl = PG_GETARG_INTERVAL_P(1);
 	Request		request;
 	Lease		lease;
@@ -410,7 +430,7 @@ flake_renew(PG_FUNCTION_ARGS)
 	if (!find_own(&request, &lease))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("owner \"%s\" has no lease", text_to_cstring(owner)),
+				 errmsg("owner \"%s\" has no lease", owner),
 				 errdetail("If there was one, it has expired, and its shard was given to another owner or taken back."),
 				 errhint("Lease a shard with flake_lease().")));
 	lease.renewed_at = Max(GetCurrentTimestamp(), lease.renewed_at);
@@ -431,7 +451,7 @@ flake_release(PG_FUNCTION_ARGS)
 	Lease		lease;
 	TimestampTz now;
 
-	begin_request(&request, PG_GETARG_TEXT_PP(0), PG_GETARG_OID(1),
+	begin_request(&request, text_to_cstring(PG_GETARG_TEXT_PP(0)), PG_GETARG_OID(1),
 				  fcinfo->flinfo->fn_oid, "flake_release()");
 	if (!find_own(&request, &lease))
 		PG_RETURN_BOOL(false);
@@ -439,6 +459,7 @@ flake_release(PG_FUNCTION_ARGS)
 	if (lease.expires_at <= now)
 		PG_RETURN_BOOL(false);
 	lease.expires_at = now;
+	lease.renewed_at = now;		/* the latest time known, see L2 */
 	store(&request, &lease);
 	PG_RETURN_BOOL(true);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * own_table.c
- *	  The extension's own tables, which only its functions write.
+ *	  The extension's own tables, which only its functions write; and doing
+ *	  things as another role.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -9,14 +10,90 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "executor/spi.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "own_table.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(flake_execute_as);
+
+/*
+ * For a parallel worker, whose relcache does not know what its leader did:
+ * whether a relation is older than this transaction.  If so, there is a version
+ * of its pg_class row that is; and if the transaction has given it another file,
+ * has replaced one with another file.
+ */
+static bool
+is_older(Relation rel, bool *has_new_file)
+{
+	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		older = false;
+
+	*has_new_file = false;
+	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(RelationGetRelid(rel)));
+	scan = systable_beginscan(pg_class, ClassOidIndexId, true, SnapshotAny, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
+		TransactionId xmax = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+
+		if (TransactionIdIsCurrentTransactionId(xmin))
+			continue;
+		older = true;
+		if (TransactionIdIsCurrentTransactionId(xmax) &&
+			((Form_pg_class) GETSTRUCT(tuple))->relfilenode != rel->rd_rel->relfilenode)
+			*has_new_file = true;
+	}
+	systable_endscan(scan);
+	table_close(pg_class, AccessShareLock);
+	return older;
+}
+
+bool
+flake_is_new(Relation rel)
+{
+	bool		has_new_file;
+
+	if (IsParallelWorker())
+		return !is_older(rel, &has_new_file);
+	return rel->rd_createSubid != InvalidSubTransactionId;
+}
+
+bool
+flake_has_new_file(Relation rel)
+{
+	bool		has_new_file;
+
+	if (IsParallelWorker())
+	{
+		(void) is_older(rel, &has_new_file);
+		return has_new_file;
+	}
+#if PG_VERSION_NUM >= 160000
+	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
+#endif
+}
 
 Oid
 flake_own_relation(const char *name, Oid function)
@@ -67,4 +144,37 @@ flake_execute_as_owner(Oid table, const char *statement, int nargs, Oid *types,
 		elog(ERROR, "could not execute \"%s\"", statement);
 	SetUserIdAndSecContext(user, security_context);
 	return SPI_processed;
+}
+
+/*
+ * flake_execute_as(role oid, command text) returns void
+ *
+ * What the command calls can neither become the caller again nor change his
+ * settings, as with CREATE INDEX and the like on a table of another role.
+ */
+Datum
+flake_execute_as(PG_FUNCTION_ARGS)
+{
+	Oid			role = PG_GETARG_OID(0);
+	char	   *command = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	Oid			user;
+	int			security_context;
+	int			guc_level;
+
+#if PG_VERSION_NUM >= 160000
+	check_can_set_role(GetUserId(), role);
+#else
+	check_is_member_of_role(GetUserId(), role);
+#endif
+
+	/* If this fails, the end of the transaction sets all of it back. */
+	GetUserIdAndSecContext(&user, &security_context);
+	SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
+	guc_level = NewGUCNestLevel();
+	if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(command, false, 0) < 0 ||
+		SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "could not execute \"%s\"", command);
+	AtEOXact_GUC(false, guc_level);
+	SetUserIdAndSecContext(user, security_context);
+	PG_RETURN_VOID();
 }

@@ -12,6 +12,8 @@
 
 #include "postgres.h"
 
+#include "utils/relcache.h"
+
 #pragma GCC visibility push(hidden)
 
 /*
@@ -22,6 +24,12 @@ extern Oid	flake_own_relation(const char *name, Oid function);
 
 /* Its name as SQL has to have it. */
 extern char *flake_own_relation_name(const char *name, Oid function);
+
+/* Whether this transaction has created a relation, also in its parallel workers. */
+extern bool flake_is_new(Relation rel);
+
+/* Whether it has given it a new file after that. */
+extern bool flake_has_new_file(Relation rel);
 
 /* The owner of a table. */
 extern Oid	flake_relation_owner(Oid relation);

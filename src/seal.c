@@ -46,11 +46,11 @@ hmac_of_half(pg_hmac_ctx *hmac, const char *key, uint8 round, uint32 half)
 {
 	uint8		digest[PG_SHA256_DIGEST_LENGTH];
 	uint8		message[1 + sizeof(uint32)];
+	uint32		big_endian = pg_hton32(half);
 	uint32		result;
 
-	half = pg_hton32(half);
 	message[0] = round;
-	memcpy(message + 1, &half, sizeof(half));
+	memcpy(message + 1, &big_endian, sizeof(big_endian));
 	if (pg_hmac_init(hmac, (const uint8 *) key, strlen(key)) < 0 ||
 		pg_hmac_update(hmac, message, sizeof(message)) < 0 ||
 		pg_hmac_final(hmac, digest, sizeof(digest)) < 0)
@@ -69,9 +69,8 @@ hmac_of_half(pg_hmac_ctx *hmac, const char *key, uint8 round, uint32 half)
  * that undoes each round.
  */
 static int64
-permute(int64 value, text *key_text, bool backwards)
+permute(int64 value, const char *key, bool backwards)
 {
-	char	   *key = text_to_cstring(key_text);
 	uint32		left = (uint32) ((uint64) value >> 32);
 	uint32		right = (uint32) value;
 	pg_hmac_ctx *hmac;
@@ -112,12 +111,12 @@ permute(int64 value, text *key_text, bool backwards)
 Datum
 flake_seal(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(permute(PG_GETARG_INT64(0), PG_GETARG_TEXT_PP(1), false));
+	PG_RETURN_INT64(permute(PG_GETARG_INT64(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), false));
 }
 
 /* flake_unseal(sealed bigint, key text) returns bigint */
 Datum
 flake_unseal(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64(permute(PG_GETARG_INT64(0), PG_GETARG_TEXT_PP(1), true));
+	PG_RETURN_INT64(permute(PG_GETARG_INT64(0), text_to_cstring(PG_GETARG_TEXT_PP(1)), true));
 }

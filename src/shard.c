@@ -96,17 +96,6 @@ shard_lock(const Generator *generator, int32 shard)
 	return tag;
 }
 
-/* Whether this transaction has given the table another file. */
-static bool
-is_rewritten(Relation table)
-{
-#if PG_VERSION_NUM >= 160000
-	return table->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
-#else
-	return table->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
-#endif
-}
-
 /*
  * Reads the state of a shard, as it is now: what has been committed meanwhile
  * counts, whatever the snapshot of the transaction is.
@@ -121,8 +110,8 @@ read_state(Oid sequence, int32 shard, Oid function)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	state.is_new = table->rd_createSubid != InvalidSubTransactionId;
-	state.in_doubt = !state.is_new && is_rewritten(table);
+	state.is_new = flake_is_new(table);
+	state.in_doubt = !state.is_new && flake_has_new_file(table);
 	ScanKeyInit(&keys[0], ANUM_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(sequence));
 	ScanKeyInit(&keys[1], ANUM_SHARD, BTEqualStrategyNumber, F_INT4EQ,
@@ -186,6 +175,10 @@ check_state(const ShardState *state, int32 shard)
  * CREATE EXTENSION.  If it is undone, another table counts again, and it was
  * not asked.  So the slots are closed then.  Nobody else opens them meanwhile:
  * who drops the extension, too, keeps others from its generator.
+ *
+ * A process that does not learn what becomes of the transaction closes them when
+ * it leaves it: a parallel worker, and who prepares it for a two-phase commit.
+ * That is harmless whatever comes of it.
  */
 static List *opened_in_doubt = NIL;
 
@@ -204,10 +197,20 @@ undo_opening(void)
 static void
 transaction_ends(XactEvent event, void *arg)
 {
-	if (event == XACT_EVENT_ABORT)
-		undo_opening();
-	else if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
-		opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+	switch (event)
+	{
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+		case XACT_EVENT_PARALLEL_ABORT:
+		case XACT_EVENT_PARALLEL_COMMIT:
+			undo_opening();
+			break;
+		case XACT_EVENT_COMMIT:
+			opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+			break;
+		default:
+			break;
+	}
 }
 
 static void
@@ -302,6 +305,22 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 }
 
 /*
+ * Removes from a table, as the owner of one, the rows of generators that were
+ * dropped, but for those that another transaction is just removing: nobody is
+ * to wait for that.
+ */
+static void
+remove_dropped(Oid table, const char *name, const char *condition)
+{
+	(void) flake_execute_as_owner(table,
+								  psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+										   "SELECT s.ctid FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
+										   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)%s FOR UPDATE SKIP LOCKED))",
+										   name, name, condition),
+								  0, NULL, NULL, NULL);
+}
+
+/*
  * Writes the state of a shard, as the owner of the table, and removes what
  * dropped generators left there.
  */
@@ -319,7 +338,6 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 		Int64GetDatum(after)
 	};
 	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
-	const char *own[] = {LEASE_TABLE, STATE_TABLE};
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -332,12 +350,10 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 										name, STATE_INDEX),
 							   lengthof(types), types, values, nulls) != 1)
 		elog(ERROR, "could not write the state of shard %d", shard);
-	for (size_t i = 0; i < lengthof(own); i++)
-		(void) flake_execute_as_owner(table,
-									  psprintf("DELETE FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-											   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)",
-											   flake_own_relation_name(own[i], function)),
-									  0, NULL, NULL, NULL);
+	remove_dropped(table, flake_own_relation_name(LEASE_TABLE, function), "");
+	remove_dropped(table, name,
+				   psprintf(" AND NOT EXISTS (SELECT FROM %s l WHERE l.generator OPERATOR(pg_catalog.=) s.generator)",
+							flake_own_relation_name(LEASE_TABLE, function)));
 	SPI_finish();
 }
 
@@ -421,9 +437,12 @@ flake_detach(PG_FUNCTION_ARGS)
 	bound = close_slot(flake_generator_get(sequence, function), &slot);
 	if (state.has_after)
 		bound = Max(bound, state.after);
-	if (state.exists && !state.attached && state.has_after &&
-		state.after == bound)
-		PG_RETURN_INT64(bound); /* it is already */
+
+	/*
+	 * Also if it is already detached.  A lease can be hidden: committed after
+	 * this transaction's snapshot was taken, or by the trigger keep_state.
+	 * Then so is the row of the state, and this fails.
+	 */
 	write_state(sequence, shard, false, true, bound, function);
 	PG_RETURN_INT64(bound);
 }

@@ -251,6 +251,7 @@ make(dshash_table *table, FlakeKey key, void (*init) (void *entry))
 	entry = dshash_find_or_insert(table, &key, &found);
 	error_context_stack = callback.previous;
 
+	/* The lock on the entry's partition hides it until then. */
 	if (!found)
 		init(entry);
 	dshash_release_lock(table, entry);
@@ -339,7 +340,8 @@ renew_catalog_snapshot(void)
 
 /*
  * Frees what dropped databases left behind.  Nobody can hold a pointer into
- * such an entry, because no session is connected to a dropped database.
+ * such an entry, because no session is connected to a dropped database.  That
+ * another database gets its OID meanwhile takes four billion OIDs.
  */
 static void
 forget_dropped_databases(void)

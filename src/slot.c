@@ -249,16 +249,20 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
  * Counts the clock being behind what a session has seen before.  The reading
  * that led here may merely be old, so take a new one: it is later than the
  * one in the slot unless the clock was set back.  Whoever swaps that one for
- * the new reading counts, so that a step is counted once.
+ * the new reading counts, so that a step is counted once.  (Twice, if a session
+ * that has just claimed ids is stopped before it notes an older reading.)
  */
 static void
 note_clock_behind(Slot *slot)
 {
 	uint64		seen = pg_atomic_read_u64(&slot->seen);
-	TimestampTz now = GetCurrentTimestamp();
 
-	while (now < (TimestampTz) seen - STEP_BACK_US)
+	for (;;)
 	{
+		TimestampTz now = GetCurrentTimestamp();
+
+		if (now >= (TimestampTz) seen - STEP_BACK_US)
+			break;
 		if (pg_atomic_compare_exchange_u64(&slot->seen, &seen, (uint64) now))
 		{
 			pg_atomic_fetch_add_u64(&slot->clock_steps_back, 1);
@@ -514,7 +518,12 @@ flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 	return claim_patiently(slot, layout, horizon, n, first);
 }
 
-/* Raises slot->resume to at least a packed value. */
+/*
+ * Raises slot->resume to at least a packed value.
+ *
+ * Those who do it at the same time open the slot, and have all read the same
+ * value in the table: who closes it keeps them out, and the other way round.
+ */
 static void
 raise_resume(Slot *slot, int64 value)
 {
@@ -558,6 +567,7 @@ flake_slot_open(Slot *slot, int64 above)
 void
 flake_slot_rewind(Slot *slot, int64 value)
 {
+	/* Two stores will do: only statistics look at the slot in between. */
 	pg_atomic_write_u64(&slot->resume, (uint64) value);
 	pg_atomic_write_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
 }

@@ -23,6 +23,12 @@ $node->safe_psql('postgres', 'SELECT flake_id(5)');
 $node->safe_psql('postgres', 'CREATE DATABASE model');
 $node->safe_psql('model', 'CREATE EXTENSION flakeid');
 
+# A generator of this database to be dropped when memory is used up.
+$node->safe_psql('postgres', q(SELECT flake_create_generator('spare')));
+$node->safe_psql('postgres',
+	q(SELECT count(flake_id(n, 'spare')) FROM generate_series(0, 8191) AS n));
+$node->safe_psql('postgres', q(SELECT flake_create_generator('late')));
+
 my $every_shard = 'SELECT count(DISTINCT flake_id(shard))'
   . ' FROM generate_series(0, 8191) AS shard';
 
@@ -53,6 +59,15 @@ is( $node->safe_psql(
 	),
 	20000,
 	'also in other databases');
+
+# A generator that finds no room is none the worse for it.
+my $late = q(SELECT count(flake_id(n, 'late')) FROM generate_series(0, 4000) AS n);
+my (undef, $stdout, $stderr) = $node->psql(
+	'postgres',
+	"\\set VERBOSITY sqlstate\n$late;\nDROP SEQUENCE spare;\n$late;\n",
+	on_error_stop => 0);
+is($stderr =~ s/^psql:.*?: //mr, 'ERROR:  53200', 'no room for a generator');
+is($stdout, 4001, 'dropping another one makes room for it, in the same session');
 
 for my $n (1 .. $databases)
 {

@@ -3,11 +3,14 @@
 # What a user who is no superuser prepares in places that he owns must not be
 # run by a superuser: neither by CREATE EXTENSION in his schema, which runs with
 # a superuser's rights because the extension is trusted, nor by the views and
-# functions that superusers call.
+# functions that superusers call.  Nor can he keep others waiting.
 
 use strict;
 use warnings;
 
+use FindBin;
+use lib $FindBin::RealBin;
+use FlakeTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -89,6 +92,14 @@ $node->safe_psql(
 	SELECT * FROM trap.flake_columns('trap.ids');
 	SELECT trap.flake_between(5, now(), now());
 	SELECT trap.flake_sibling(5);
+	SELECT trap.flake_detach(6), trap.flake_attach(6), trap.flake_detach(6, 'trap.ids');
+	SELECT trap.flake_lease('a'), trap.flake_renew('a', '1 hour'), trap.flake_release('a');
+	SELECT * FROM trap.flake_shards;
+	SELECT * FROM trap.flake_leases;
+	INSERT INTO trap.flake_shard_map VALUES ('[0,5]', 'here');
+	SELECT trap.flake_server(5), trap.flake_shard_for(5), trap.flake_shard_for('a'::text);
+	SELECT trap.flake_horizon('trap.ids'::regclass), trap.flake_horizon_time('trap.ids'::regclass);
+	SELECT trap.flake_layout_of('trap.ids'::regclass), trap.flake_layout_above('instagram', 5);
 });
 is($node->safe_psql('victim', $sprung),
 	0, 'nor do the views and functions that a superuser calls');
@@ -174,6 +185,172 @@ $node->safe_psql(
 });
 is(rewind(), '', 'flake_rewind() leaves out temporary tables of others');
 $session->quit;
+
+# A template for shards can have traps in its schema, for the function that makes
+# one, and in what is evaluated when a table or an index is made.
+$node->safe_psql(
+	'victim', q{
+	SET ROLE mallory;
+	DELETE FROM trap.sprung;
+	CREATE SCHEMA shop;
+	CREATE TYPE shop.listed AS ENUM ('a');
+} . join('', map { s/\btrap\.op\b/shop.op/gr =~ s/OPERATOR trap/OPERATOR shop/gr } @operators) . q{
+	CREATE FUNCTION shop.format(text, text) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.format(text, name) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.format(text, text, name) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.format(text, text, text) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.quote_ident(name) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.left(name, int) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.set_config(text, name, boolean) RETURNS text LANGUAGE sql AS 'SELECT trap.note()::text';
+	CREATE FUNCTION shop.jsonb_object_agg(text, text) RETURNS jsonb LANGUAGE sql AS 'SELECT trap.note()::text::jsonb';
+	CREATE FUNCTION shop.joined(oid[], oid[]) RETURNS oid[] LANGUAGE sql AS 'SELECT $1 FROM trap.note()';
+	CREATE OPERATOR shop.|| (LEFTARG = oid[], RIGHTARG = oid[], FUNCTION = shop.joined);
+	CREATE FUNCTION shop.joined(text[], text[]) RETURNS text[] LANGUAGE sql AS 'SELECT $1 FROM trap.note()';
+	CREATE OPERATOR shop.|| (LEFTARG = text[], RIGHTARG = text[], FUNCTION = shop.joined);
+	CREATE FUNCTION shop.joined(text, oid) RETURNS text LANGUAGE sql AS 'SELECT $1 FROM trap.note()';
+	CREATE OPERATOR shop.|| (LEFTARG = text, RIGHTARG = oid, FUNCTION = shop.joined);
+	CREATE FUNCTION shop.same(int2[], int2[]) RETURNS boolean LANGUAGE sql AS 'SELECT trap.note()';
+	CREATE OPERATOR shop.= (LEFTARG = int2[], RIGHTARG = int2[], FUNCTION = shop.same);
+
+	CREATE FUNCTION shop.constant(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql
+		AS 'BEGIN PERFORM trap.note(), pg_catalog.set_config($$search_path$$, $$trap$$, false); RETURN true; END';
+	CREATE DOMAIN shop.checked AS int CHECK (shop.constant(VALUE));
+	CREATE TABLE shop.item (
+		id bigint DEFAULT trap.flake_id(1) PRIMARY KEY,
+		n serial,
+		mood shop.listed DEFAULT 'a',
+		numbers shop.checked[] DEFAULT '{1}',
+		twice boolean GENERATED ALWAYS AS (shop.constant(5)) STORED,
+		CHECK (shop.constant(6))
+	);
+	CREATE INDEX ON shop.item ((shop.constant(7))) WHERE shop.constant(8);
+	CREATE TABLE shop.part (id bigint DEFAULT trap.flake_id(1), a int) PARTITION BY LIST ((shop.constant(9) AND a > 0));
+	CREATE TABLE shop.part_true PARTITION OF shop.part FOR VALUES IN (true);
+	CREATE TABLE shop.part_other PARTITION OF shop.part DEFAULT;
+	CREATE FUNCTION shop.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM trap.note(); RETURN NEW; END';
+	CREATE TRIGGER t BEFORE INSERT ON shop.item FOR EACH ROW WHEN (shop.constant(10)) EXECUTE FUNCTION shop.fire();
+	DELETE FROM trap.sprung;
+});
+is( $node->safe_psql(
+		'victim',
+		'SELECT trap.flake_create_shard(5, $$shop$$); SHOW search_path'),
+	qq{shop_5\n"\$user", public},
+	'a superuser makes a shard after the template of another');
+is($node->safe_psql('victim', $sprung),
+	0, 'and runs nothing of its owner as superuser');
+cmp_ok(
+	$node->safe_psql('victim', 'SELECT count(*) FROM trap.sprung'),
+	'>', 0, 'what was evaluated was so as its owner');
+is( $node->safe_psql(
+		'victim',
+		q{SELECT string_agg(DISTINCT relowner::regrole::text, ' ') FROM pg_class WHERE relnamespace = 'shop_5'::regnamespace}
+	),
+	'mallory',
+	'whose the tables are');
+
+# The tool for that does what SET ROLE could do.
+is( $node->safe_psql(
+		'victim',
+		q{SELECT trap.flake_execute_as('mallory'::regrole, 'CREATE TABLE shop.his AS SELECT current_user'); SELECT h.current_user, current_user FROM shop.his h}
+	),
+	"\nmallory|" . $node->safe_psql('victim', 'SELECT current_user'),
+	'flake_execute_as() executes as another role');
+(undef, undef, my $stderr) = $node->psql('victim',
+	q{SET ROLE mallory; SELECT trap.flake_execute_as(10, 'SELECT trap.note()')});
+like(
+	$stderr,
+	qr/ERROR:  must be (?:a )?member of role|ERROR:  must be able to SET ROLE/,
+	'but not as one that the user is no member of');
+foreach my $way ('RESET ROLE', 'SET ROLE postgres',
+	'SET SESSION AUTHORIZATION DEFAULT')
+{
+	(undef, undef, $stderr) = $node->psql('victim',
+		qq{SELECT trap.flake_execute_as('mallory'::regrole, '$way')});
+	like(
+		$stderr,
+		qr/ERROR:  cannot set parameter "\w+" within security-/,
+		"and $way does not lead back");
+}
+
+# Somebody who may do nothing but have a generator of his own leaves a transaction
+# open, which is cleaning up what a dropped one has left.
+$node->safe_psql(
+	'victim', q{
+	SET ROLE mallory;
+	SELECT trap.flake_create_generator('trap.gone'), trap.flake_create_generator('trap.his');
+	SELECT trap.flake_detach(0, 'trap.gone');
+	DROP SEQUENCE trap.gone;
+});
+my $open = new_session($node, 'victim');
+ask($open, 'SET ROLE mallory; BEGIN; SELECT trap.flake_detach(0, $$trap.his$$)');
+is( $node->safe_psql(
+		'victim',
+		q{SET lock_timeout = '20s'; SELECT trap.flake_detach(7) > 0, trap.flake_lease('b') IS NOT NULL}
+	),
+	't|t',
+	'others detach and lease shards while a transaction that has done so is open'
+);
+ask($open, 'COMMIT');
+end_session($open);
+is( $node->safe_psql(
+		'victim',
+		'SELECT trap.flake_attach(7); SELECT count(*) FROM trap.flake_shard_state WHERE generator::oid NOT IN (SELECT oid FROM pg_class)'
+	),
+	"\n0",
+	'what the dropped one has left is gone');
+
+# He mints as fast as he can, and would wait for ever.
+$node->append_conf('postgresql.conf', "flakeid.max_ahead = '1s'");
+$node->reload;
+$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+$node->safe_psql('postgres', q{SELECT flake_id(5), flake_id(6)});
+my @attackers = start_clients(
+	$node,
+	count => 3,
+	sql =>
+	  q{SET ROLE mallory; SET flakeid.max_wait = '1h'; SELECT count(flake_id(5)) FROM generate_series(1, 1000000);}
+);
+$node->poll_query_until('postgres',
+	q{SELECT waits > 100 FROM flake_stat WHERE shard = 5})
+  or die 'the attackers do not wait';
+my $longest = $node->safe_psql(
+	'postgres', q{
+	SET flakeid.max_wait = '200ms';
+	DO $$
+	DECLARE
+		started timestamptz;
+		longest interval := '0';
+	BEGIN
+		FOR i IN 1 .. 10 LOOP
+			started := clock_timestamp();
+			BEGIN
+				PERFORM flake_id(5);
+			EXCEPTION WHEN configuration_limit_exceeded THEN
+				NULL;
+			END;
+			longest := greatest(longest, clock_timestamp() - started);
+		END LOOP;
+		PERFORM set_config('test.longest', extract(epoch FROM longest)::text, false);
+	END
+	$$;
+	SELECT current_setting('test.longest')});
+note "longest call with max_wait = 0.2 s: $longest s";
+cmp_ok($longest, '<', 20,
+	'others get an id or an error, not long after flakeid.max_wait');
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT count(flake_id(6)) FROM generate_series(1, 10000); SELECT waits FROM flake_stat WHERE shard = 6}
+	),
+	"10000\n0",
+	'and ids of another shard at once');
+$node->safe_psql('postgres',
+	'REVOKE USAGE ON SEQUENCE flake_default FROM PUBLIC');
+wait_until(sub { !grep { !grep { /42501/ } errors($_) } @attackers },
+	'the attackers may mint no more');
+$node->safe_psql('postgres',
+	q{SET flakeid.max_wait = '1min'; SELECT flake_id(5)});
+pass('without USAGE on the generator it is over');
+stop_clients($node, @attackers);
 
 $node->stop;
 done_testing();

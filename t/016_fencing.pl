@@ -742,6 +742,47 @@ is(code($_, 'SELECT flake_id(13)'),
   foreach $one, $two;
 
 #
+# In another table of states, that of an extension which replaces this one, the
+# shard is not detached.  If that is undone, it is.
+#
+
+$node->safe_psql('postgres', 'CREATE DATABASE undone');
+$node->safe_psql(
+	'undone', q(
+CREATE EXTENSION flakeid;
+CREATE TABLE rows_in_parallel AS SELECT generate_series(1, 200);
+ALTER TABLE rows_in_parallel SET (parallel_workers = 2);
+SELECT flake_id(5);
+SELECT flake_detach(5);
+));
+my $undone = new_session($node, 'undone');
+my $mint_in_workers =
+  "$in_parallel SET parallel_leader_participation = off; SELECT flake_id(5) FROM rows_in_parallel";
+my $replace = 'BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid';
+
+foreach my $minting ([ $mint, 1 ], [ $mint_in_workers, 200 ])
+{
+	my ($sql, $count) = @$minting;
+
+	foreach my $end ('ROLLBACK',
+		q(PREPARE TRANSACTION 'replaced'; ROLLBACK PREPARED 'replaced'))
+	{
+		value($undone, $replace);
+		is(scalar(split /\n/, value($undone, $sql)),
+			$count, "replaced: $count ids");
+		value($undone, $_) foreach split /; /, $end;
+		is(code($undone, $mint), '55000', "replaced, $end: detached");
+	}
+}
+value($undone, 'SET client_min_messages = error');
+value($undone, 'BEGIN; TRUNCATE flake_shard_state CASCADE');
+is(code($undone, $mint_in_workers),
+	'55000', 'states removed, not committed: no ids in parallel workers');
+value($undone, 'ROLLBACK');
+is(code($undone, $mint), '55000', 'which is undone: detached');
+end_session($undone);
+
+#
 # A dump carries the states along, and a dropped generator takes them with it.
 #
 

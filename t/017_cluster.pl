@@ -44,7 +44,7 @@ sub start_node
 	my ($name) = @_;
 
 	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init;
+	$node{$name}->init(allows_streaming => 'logical');
 	$node{$name}->append_conf(
 		'postgresql.conf', q(
 flakeid.require_attach = on
@@ -363,8 +363,8 @@ is( error_code(
 	'an id of a shard that there is not: an error, not another shard');
 
 #
-# Shard 5 moves from alpha to delta, and the map with it.  (How to move a shard
-# while it is written to is another matter.)
+# Shard 5 moves from alpha to delta, and the map with it: by hand, to see what the
+# router does in between.
 #
 
 my ($mover) = sort grep { shard_of($_) == 5 } keys %user;
@@ -432,6 +432,35 @@ is(value($session, 'SELECT count_photos()'), $photos, 'nor is it missed');
 check_rows('after the move', $photos);
 
 #
+# Shard 20 moves from beta to gamma, by the program that is made for it.
+#
+
+($mover) = sort grep { shard_of($_) == 20 } keys %user;
+$node{beta}->command_ok(
+	[
+		'flakeid-move-shard',
+		'--source=' . $node{beta}->connstr('postgres'),
+		'--target=' . $node{gamma}->connstr('postgres'),
+		'--map=' . $node{router}->connstr('postgres'),
+		'--shard=20',
+		'--to=gamma',
+		'--drop-source'
+	],
+	'flakeid-move-shard');
+is_deeply(
+	touched("SELECT comments FROM get_photo($mover)"),
+	{ gamma => [ 'get_photo 1', 'photos_20' ] },
+	'an open session follows flakeid-move-shard');
+$id = value($session,
+	"INSERT INTO received SELECT $user{$mover},"
+	  . " add_photo($user{$mover}, 'a photo') RETURNING id");
+$photos++;
+is( query('gamma', "SELECT count(*) FROM photos_20.photo WHERE id = $id"),
+	1, 'and so do inserts');
+is(value($session, 'SELECT count_photos()'), $photos, 'all are counted');
+check_rows('after flakeid-move-shard', $photos);
+
+#
 # Other changes.
 #
 
@@ -450,7 +479,7 @@ is( query(
 value($admin, q(DELETE FROM flake_shard_map WHERE server = 'beta'));
 is(error_code(ask($session, "SELECT * FROM get_photo($id{gamma})")),
 	'02000', 'a map with a gap: an error, not another server');
-value($admin, q(INSERT INTO flake_shard_map VALUES ('[16,31]', 'omega')));
+value($admin, q(INSERT INTO flake_shard_map VALUES ('[16,19]', 'omega'), ('[21,31]', 'omega')));
 is(error_code(ask($session, "SELECT * FROM get_photo($id{gamma})")),
 	'42704', 'an unknown server: an error, not another server');
 value($admin,

@@ -1,0 +1,107 @@
+--
+-- Partitions by time, on the id
+--
+SET timezone = 'Europe/Berlin';
+SET datestyle = 'ISO';
+CREATE TABLE event (id bigint PRIMARY KEY DEFAULT flake_id(1), what text) PARTITION BY RANGE (id);
+CREATE FUNCTION partitions(parent regclass, layout flake_layout DEFAULT 'instagram')
+RETURNS TABLE (partition regclass, since timestamptz, upto timestamptz) LANGUAGE sql AS
+'SELECT partition, since, upto FROM flake_partitions(parent, layout)';
+
+-- months, also of a summer; once more only what is missing
+SELECT flake_create_partitions('event', '1 month', '2026-02-15', '2026-05-01');
+SELECT flake_create_partitions('event', '1 month', '2026-02-15', '2026-05-01');
+SELECT flake_create_partitions('event', '1 month', '2026-01-15', '2026-05-01 00:00:00.001');
+SELECT * FROM partitions('event');
+SELECT flake_create_partitions('event', '1 month', '2026-05-01', '2026-05-01');
+SELECT flake_create_partitions('event', '1 month', '2026-05-02', '2026-05-01');
+
+-- a row goes where its time is, and only that partition is read
+INSERT INTO event SELECT flake_make(ts, 1, 0), ts::text
+FROM unnest(ARRAY['2026-02-28 23:59:59.999', '2026-03-01', '2026-03-31 23:59:59.999', '2026-04-01']::timestamptz[]) AS ts;
+SELECT tableoid::regclass, what FROM event ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM event WHERE flake_between(id, '2026-03-01', '2026-04-01');
+EXPLAIN (COSTS OFF) SELECT count(*) FROM event WHERE flake_between(id, '2026-03-31', '2026-04-02');
+-- without a look into the rows: all there are of a month
+SELECT count(*) FROM event WHERE flake_between(id, '2026-03-01', '2026-04-01');
+
+-- days: each day is a day of the time zone, those of 23 and 25 hours, too
+SELECT flake_create_partitions('event', '1 day', '2026-10-24 12:00', '2026-10-27');
+SELECT partition, since, upto - since AS width FROM partitions('event') WHERE since > '2026-10-01';
+-- hours: each is an hour
+SELECT flake_create_partitions('event', '1 hour', '2027-10-31 01:30', '2027-10-31 04:00');
+SELECT partition, since, upto - since AS width FROM partitions('event') WHERE since > '2027-10-01';
+-- another time zone, and other steps: weeks from Monday, quarters, years, two weeks, ten minutes
+CREATE TABLE other (id bigint DEFAULT flake_id(1)) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('other', '1 week', '2026-11-18 10:00', '2026-12-01', zone => 'America/New_York');
+SELECT flake_create_partitions('other', '2 weeks', '2027-01-01', '2027-01-20', zone => 'America/New_York');
+SELECT flake_create_partitions('other', '3 months', '2027-05-01', '2027-07-02', zone => 'America/New_York');
+SELECT flake_create_partitions('other', '1 year', '2028-05-01', '2028-07-02', zone => 'America/New_York');
+SELECT flake_create_partitions('other', '10 minutes', '2029-02-01 00:05', '2029-02-01 00:15', zone => 'Asia/Kolkata');
+SELECT flake_create_partitions('other', '0.25 seconds', '2029-03-01 00:05', '2029-03-01 00:05:00.3');
+SELECT * FROM partitions('other');
+
+-- of another layout
+SELECT flake_create_generator('tweet_id', 'snowflake');
+CREATE TABLE "a tweet of a table whose name is as long as the name can be ...." (id bigint DEFAULT flake_id(1, 'tweet_id')) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('"a tweet of a table whose name is as long as the name can be ..."', '1 day', '2026-11-18', '2026-11-20', flake_layout_of('tweet_id'));
+SELECT * FROM partitions('"a tweet of a table whose name is as long as the name can be ..."', 'snowflake');
+SELECT flake_create_partitions('"a tweet of a table whose name is as long as the name can be ..."', '1 day', now(), now() + '1 day', 'snowflake') IS NOT NULL AS today;
+INSERT INTO "a tweet of a table whose name is as long as the name can be ..." DEFAULT VALUES RETURNING flake_timestamp(id, 'snowflake') BETWEEN now() - interval '1 minute' AND now() + interval '1 minute' AS now;
+
+-- overlaps, also with partitions that have no bounds or that others have made
+\x on
+SELECT * FROM attempt($$SELECT flake_create_partitions('event', '1 week', '2026-04-29', '2026-05-02')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 month', '2026-04-01', '2026-04-02', zone => 'UTC')$$);
+CREATE TABLE event_later PARTITION OF event FOR VALUES FROM (8000000000000000000) TO (MAXVALUE);
+CREATE TABLE event_before PARTITION OF event FOR VALUES FROM (MINVALUE) TO (-7);
+SELECT * FROM attempt($$SELECT flake_create_partitions('event', '1 year', '2041-12-01', '2043-01-01')$$);
+SELECT code, detail FROM attempt($$SELECT flake_create_partitions('event', '1 year', '2010-12-01', '2010-12-02')$$);
+CREATE TABLE event_default PARTITION OF event DEFAULT;
+INSERT INTO event VALUES (flake_make('2026-06-15', 1, 0));
+SELECT code FROM attempt($$SELECT flake_create_partitions('event', '1 month', '2026-06-01', '2026-07-01')$$);
+\x off
+SELECT flake_create_partitions('event', '1 month', '2026-07-01', '2026-08-01');
+
+-- errors, after which there is nothing new
+\x on
+SELECT * FROM attempt($$SELECT flake_create_partitions('event', '0', now(), now() + '1 day')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '-1 day', now(), now() + '1 day')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 month 1 day', now(), now() + '1 day')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 day', '-infinity', now())$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 day', now(), 'infinity')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 day', now(), now() + '1 day', zone => 'Europe/Nowhere')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('event', '1 day', now(), now() + '1 day', 'segment')$$);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('other', '1 year', '2045-01-01', '2048-01-01')$$);
+SELECT * FROM attempt($$SELECT flake_create_partitions('event_202602', '1 day', now(), now() + '1 day')$$);
+SELECT * FROM attempt($$SELECT flake_create_partitions('event_p202602', '1 day', now(), now())$$);
+CREATE TABLE listed (id bigint) PARTITION BY LIST (id);
+SELECT code, message FROM attempt($$SELECT flake_create_partitions('listed', '1 day', now(), now() + '1 day')$$);
+SELECT code, message FROM attempt($$SELECT flake_drop_partitions('listed', now())$$);
+SELECT code, message FROM attempt($$SELECT flake_partitions('listed')$$);
+\x off
+SELECT count(*) FROM flake_partitions('other');
+
+-- retention
+SELECT * FROM attempt($$SELECT flake_drop_partitions('event', '2026-04-01', concurrently => true)$$);
+DROP TABLE event_default;
+SELECT * FROM flake_drop_partitions('event', '2026-04-01', concurrently => true) \gexec
+SELECT flake_drop_partitions('event', '2026-05-31');
+SELECT flake_drop_partitions('event', '2026-05-31');
+SELECT partition FROM partitions('event');
+SELECT count(*) FROM flake_drop_partitions('event', 'infinity');
+SELECT partition FROM partitions('event');
+SELECT count(*) FROM event;
+
+-- who does not own the table
+CREATE ROLE flake_stranger;
+GRANT ALL ON event TO flake_stranger;
+SET ROLE flake_stranger;
+SELECT code FROM attempt($$SELECT flake_create_partitions('event', '1 month', '2031-02-15', '2031-05-01')$$);
+RESET ROLE;
+DROP TABLE event, other, listed, "a tweet of a table whose name is as long as the name can be ...";
+DROP ROLE flake_stranger;
+DROP SEQUENCE tweet_id;
+DROP FUNCTION partitions;
+RESET datestyle;
+RESET timezone;

@@ -1,0 +1,837 @@
+# Copyright (c) 2026, the flakeid developers
+
+# What two sessions may do to each other within a few instructions: each such
+# window is held open, by a session that is stopped in it, while others do what
+# they may.  docs/races.md lists the windows and the tests, and says of those
+# that are not tested why they cannot be.
+#
+# To be stopped at a certain place, sessions run flakeid as it is, but compiled
+# once more with calls to t/stops.c.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use File::Copy;
+use FlakeTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# The states of a stop, and how it lies in the file: see t/stops.c.
+my ($FREE, $ARMED, $REACHED, $GO_ON) = 0 .. 3;
+my $STOPS = 8;
+my $STOP = 'l l q l l';
+my $STOP_SIZE = length pack $STOP, (0) x 5;
+
+plan skip_all => 'sessions are stopped with the means of Linux'
+  if $^O ne 'linux';
+plan skip_all => 'nm is missing' if system('nm --version >/dev/null 2>&1');
+
+# Compiles flakeid to be stopped, and returns the library's path.
+sub compile_library
+{
+	my $source = "$FindBin::RealBin/..";
+	my $directory = PostgreSQL::Test::Utils::tempdir;
+	my $pg_config = $ENV{PG_CONFIG} || 'pg_config';
+	my ($cc) = run_command([ $pg_config, '--cc' ]);
+	my @cc = split ' ', $cc;
+
+	# Not those of the make that runs this.
+	local @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
+	delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
+
+	mkdir "$directory/src" or die "$directory/src: $!";
+	copy("$source/Makefile", $directory) or die "Makefile: $!";
+	foreach my $file (glob "$source/src/*.[ch]")
+	{
+		copy($file, "$directory/src") or die "$file: $!";
+	}
+	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
+		"$FindBin::RealBin/stops.c") == 0
+	  or die 'could not compile t/stops.c';
+
+	# Without inlining, all functions can be told apart.
+	system_log('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
+		'with_llvm=no',
+		'COPT=-O1 -fno-inline -fno-lto -finstrument-functions',
+		'SHLIB_LINK=-lxxhash stops.o', 'flakeid.so') == 0
+	  or die 'could not compile flakeid';
+	return "$directory/flakeid.so";
+}
+
+my $library = compile_library();
+
+# Function name => its addresses; a static inline one may have several.
+my %addresses;
+{
+	my ($symbols) = run_command([ 'nm', $library ]);
+
+	foreach (split /\n/, $symbols)
+	{
+		push @{ $addresses{$2} }, hex $1 if /^([0-9a-f]+) [tT] (\w+)$/;
+	}
+}
+
+my $stops_file = PostgreSQL::Test::Utils::tempdir . '/stops';
+append_to_file($stops_file, "\0" x ($STOPS * $STOP_SIZE));
+$ENV{FLAKE_STOPS} = $stops_file;
+
+sub read_stops
+{
+	my $contents = slurp_file($stops_file);
+
+	return
+	  map { [ unpack $STOP, substr $contents, $_ * $STOP_SIZE, $STOP_SIZE ] }
+	  0 .. $STOPS - 1;
+}
+
+# Writes a part of a stop: what it begins with, or all.
+sub write_stop
+{
+	my ($number, $packed) = @_;
+
+	open my $handle, '+<:raw', $stops_file or die "$stops_file: $!";
+	sysseek $handle, $number * $STOP_SIZE, 0;
+	syswrite($handle, $packed) == length $packed or die "$stops_file: $!";
+	close $handle or die "$stops_file: $!";
+	return;
+}
+
+my $clock = new_clock();
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf(
+	'postgresql.conf', q(
+autovacuum = off			# it would wait for locks, too
+wal_writer_delay = 10s		# nor is WAL to be written by others
+flakeid.max_ahead = 10min
+));
+start_with_clock($node, $clock);
+$node->safe_psql(
+	'postgres', qq(
+CREATE EXTENSION flakeid;
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/flakeid';
+CREATE ROLE minter;
+CREATE ROLE minters;
+));
+
+# Three sessions that mint, and one that looks on; $admin uses nothing of
+# flakeid, or it would wait where they do.
+my ($one, $two, $three, $admin);
+
+sub end_sessions
+{
+	foreach my $session ($one, $two, $three, $admin)
+	{
+		end_session($session) if defined $session;
+		undef $session;
+	}
+	return;
+}
+
+sub connect_anew
+{
+	end_sessions();
+	foreach my $session ($one, $two, $three, $admin)
+	{
+		$session = new_session($node);
+		($session->{pid}) = ask($session, 'SELECT pg_backend_pid()');
+	}
+	return;
+}
+
+# All shared memory of flakeid is gone after this.
+sub restart
+{
+	end_sessions();
+	$node->stop('fast');
+	start_with_clock($node, $clock);
+	connect_anew();
+	return;
+}
+
+# The same, without a chance for anybody to write anything.
+sub crash
+{
+	kill9_and_wait($node);
+	foreach my $session ($one, $two, $three, $admin)
+	{
+		$session->{run}->finish;
+		undef $session;
+	}
+	start_with_clock($node, $clock);
+	wait_until(sub { $node->psql('postgres', 'SELECT 1') == 0 },
+		'the server has recovered');
+	connect_anew();
+	return;
+}
+
+# What a session gets for SQL that must not fail.
+sub answer
+{
+	my ($session) = @_;
+	my ($stdout, $stderr) = get_answer($session);
+
+	die $stderr if $stderr ne '';
+	return $stdout;
+}
+
+sub value
+{
+	my ($session, $sql) = @_;
+
+	send_query($session, $sql);
+	return answer($session);
+}
+
+# The SQLSTATE that a session gets.
+sub code
+{
+	return error_code(ask(@_));
+}
+
+# Has a session begin with SQL, and waits until it has come to a place: "enter"
+# or "exit" and a function.
+sub stop_at
+{
+	my ($session, $place, $sql) = @_;
+	my ($phase, $function) = split ' ', $place;
+	my @numbers;
+
+	die "no function $function" unless $addresses{$function};
+	foreach my $address (@{ $addresses{$function} })
+	{
+		my @stops = read_stops();
+		my ($number) = grep { $stops[$_][0] == $FREE } 0 .. $#stops;
+
+		write_stop($number, pack $STOP, $ARMED, $session->{pid}, $address,
+			$phase eq 'exit' ? 1 : 0, 0);
+		push @numbers, $number;
+	}
+	send_query($session, $sql);
+	wait_until(
+		sub {
+			my @stops = read_stops();
+
+			return 1 if grep { $stops[$_][0] == $REACHED } @numbers;
+			die "not stopped at $place: " . join ' ', get_answer($session)
+			  if is_done($session);
+			return 0;
+		},
+		"a session is at $place");
+	return;
+}
+
+# Lets a stopped session go on.
+sub let_go
+{
+	my ($session) = @_;
+	my @stops = read_stops();
+
+	foreach my $number (grep { $stops[$_][1] == $session->{pid} } 0 .. $#stops)
+	{
+		my $state = $stops[$number][0];
+
+		write_stop($number, pack 'l', $GO_ON) if $state == $REACHED;
+		write_stop($number, pack 'l', $FREE) if $state == $ARMED;
+	}
+	return;
+}
+
+# Whether a session has answered what it was sent.
+sub is_done
+{
+	my ($session) = @_;
+
+	$session->{run}->pump_nb;
+	return $session->{out} =~ /^=done=\n/m && $session->{err} =~ /^=done=\n/m;
+}
+
+# Whether a session waits, in the way that a condition on pg_stat_activity says,
+# instead of going on.
+sub is_waiting
+{
+	my ($session, $condition) = @_;
+	my $waits;
+
+	wait_until(
+		sub {
+			$waits = value($admin,
+				"SELECT $condition FROM pg_stat_activity WHERE pid = $session->{pid}"
+			) eq 't';
+			return $waits || is_done($session);
+		},
+		'a session waits or has answered');
+	return $waits;
+}
+
+# For a lightweight lock.  Locks on buffers are listed as such in newer versions.
+sub waits_inside
+{
+	my ($session) = @_;
+
+	return is_waiting($session, q(wait_event_type IN ('LWLock', 'Buffer')));
+}
+
+# For a lock that another session holds.
+sub waits_for
+{
+	my ($session, $holder) = @_;
+
+	return is_waiting($session, "$holder->{pid} = ANY (pg_blocking_pids(pid))");
+}
+
+sub is_error
+{
+	my ($code, $what, $stdout, $stderr) = @_;
+
+	return is(error_code($stdout, $stderr), $code, $what);
+}
+
+# SQL that mints so many ids and returns the last of them; the others are never
+# made.
+sub largest_of
+{
+	my ($count, $shard, $generator) = @_;
+
+	$generator ||= 'flake_default';
+	return 'SELECT flake_last_id() FROM'
+	  . " (SELECT flake_ids($shard, $count, '$generator') LIMIT 1) AS s";
+}
+
+# So many run a minute ahead of the clock.  Whoever does not know of them mints
+# some of them again.
+my $MINUTE = 60_000 * 1024;
+
+# Asks for an id of a generator that may have been dropped.
+sub by_oid
+{
+	my ($oid) = @_;
+
+	return "SELECT flake_id(0, ${oid}::regclass)";
+}
+
+connect_anew();
+my ($id, $above, $bound);
+
+
+# The first users after a server start, and the first of a shard.
+
+restart();
+stop_at($one, 'enter header_init', 'SELECT flake_id(1)');
+send_query($two, 'SELECT flake_id(1)');
+ok(waits_inside($two), 'header: the second session waits for the first');
+let_go($one);
+$id = answer($one);
+cmp_ok(answer($two), '!=', $id, 'header: two ids');
+is(value($three, 'SELECT sum(issued) FROM flake_stat'),
+	2, 'header: there is one, for all');
+
+restart();
+stop_at($one, 'enter area_create', 'SELECT flake_id(1)');
+send_query($two, 'SELECT flake_id(1)');
+ok(waits_inside($two), 'area: the second session waits for the first');
+let_go($one);
+$id = answer($one);
+cmp_ok(answer($two), '!=', $id, 'area: two ids');
+is(value($three, 'SELECT sum(issued) FROM flake_stat'),
+	2, 'area: there is one, for all');
+
+# Both have found nothing, so that both are to make it.
+restart();
+stop_at($one, 'enter make', 'SELECT flake_id(1)');
+$above = value($two, largest_of($MINUTE, 1));
+let_go($one);
+cmp_ok(answer($one), '>', $above, 'horizon: made by another session meanwhile');
+
+stop_at($one, 'enter make', 'SELECT flake_id(2)');
+$above = value($two, largest_of($MINUTE, 2));
+let_go($one);
+cmp_ok(answer($one), '>', $above, 'slot: made by another session meanwhile');
+
+stop_at($one, 'enter init_slot', 'SELECT flake_id(3)');
+send_query($two, 'SELECT flake_id(3)');
+ok(waits_inside($two), 'slot: not to be seen before it is complete');
+let_go($one);
+$id = answer($one);
+cmp_ok(answer($two), '!=', $id, 'slot: two ids');
+
+value($admin, q(SELECT flake_create_generator('fresh')));
+connect_anew();
+stop_at($one, 'enter init_horizon', q(SELECT flake_id(1, 'fresh')));
+send_query($two, q(SELECT flake_id(1, 'fresh')));
+ok(waits_inside($two), 'horizon: not to be seen before it is complete');
+let_go($one);
+$id = answer($one);
+cmp_ok(answer($two), '!=', $id, 'horizon: two ids');
+
+restart();
+stop_at($one, 'enter synchronize', q(SELECT flake_id(1, 'fresh')));
+send_query($two, q(SELECT flake_id(1, 'fresh')));
+ok(waits_inside($two), 'first use: the second session waits for the first');
+let_go($one);
+$id = answer($one);
+cmp_ok(answer($two), '!=', $id, 'first use: two ids');
+
+
+# Minting, with another session in between.
+
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+$above = value($two, largest_of(100, 4));
+let_go($one);
+$id = answer($one);
+cmp_ok($id, '>', $above, 'claim: others have minted meanwhile');
+cmp_ok(value($two, 'SELECT flake_id(4)'), '>', $id, 'claim: and go on above');
+
+value($one,
+	q(SELECT flake_create_generator('dense', 'shard:4 seq:40 block=1000')));
+value($one, q(SELECT flake_id(0, 'dense')));
+stop_at($one, 'enter flake_horizon_margin', q(SELECT flake_id(0, 'dense')));
+$above = value($two, largest_of(100, 0, 'dense'));
+let_go($one);
+is(answer($one), $above + 1, 'claim: the same without time');
+
+# Detached while a claim is under way; and the other way round.
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+value($two, 'SELECT flake_detach(4)');
+let_go($one);
+is_error('55000', 'claim: the shard was detached meanwhile',
+	get_answer($one));
+
+value($two, 'SELECT flake_attach(4)');
+value($two, 'SELECT flake_id(4)');
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+$bound = value($two, 'SELECT flake_detach(4)');
+value($two, "SELECT flake_attach(4, $bound + (3000::bigint << 23))");
+let_go($one);
+cmp_ok(answer($one), '>=', $bound + (3000 << 23),
+	'claim: the shard was detached and attached meanwhile');
+
+stop_at($two, 'exit raise_resume', 'SELECT flake_detach(4)');
+$above = value($one, largest_of(100, 4));
+let_go($two);
+cmp_ok(answer($two), '>=', $above,
+	'detach: the bound counts what is minted to the last');
+is(code($one, 'SELECT flake_id(4)'), '55000', 'detach: no more ids');
+
+# Opening a slot while it is opened, or closed, by another session.
+value($two, 'SELECT flake_attach(4)');
+stop_at($one, 'exit raise_resume', 'SELECT flake_id(4)');
+$above = value($two, largest_of($MINUTE, 4));
+let_go($one);
+$id = answer($one);
+cmp_ok($id, '>', $above, 'open: another session has opened it meanwhile');
+
+value($two, 'SELECT flake_attach(4)');
+stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(4)');
+send_query($two, 'SELECT flake_detach(4)');
+ok(waits_for($two, $one), 'open: detaching waits for who has read the state');
+let_go($one);
+
+# Either of them may be first now.
+my ($stdout, $stderr) = get_answer($one);
+$bound = answer($two);
+ok( $stderr eq '' ? $stdout <= $bound : $stderr =~ /55000: shard 4 is detached/,
+	'open: an id that the bound counts, or none')
+  or diag "bound $bound, $stdout$stderr";
+is(code($one, 'SELECT flake_id(4)'), '55000', 'open: no more ids');
+
+# In one session: who has closed it has the lock till its commit.
+value($one, 'SELECT flake_attach(4); SELECT flake_id(4)');
+stop_at($two, 'exit close_slot', 'BEGIN; SELECT flake_detach(4)');
+send_query($one, 'SELECT flake_id(4)');
+ok(waits_for($one, $two), 'detach: closed, but not decided: others wait');
+let_go($two);
+answer($two);
+value($two, 'ROLLBACK');
+like(answer($one), qr/^\d+$/, 'detach: undone, they go on');
+
+# The setting changes: who has begun without it may finish.
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+value($two, 'ALTER SYSTEM SET flakeid.require_attach = on');
+value($two, 'SELECT pg_reload_conf()');
+wait_until(sub { value($two, 'SHOW flakeid.require_attach') eq 'on' },
+	'the setting is changed');
+let_go($one);
+like(answer($one), qr/^\d+$/, 'require_attach: turned on in a claim');
+value($two, 'SELECT flake_detach(4)');
+is(code($one, 'SELECT flake_id(4)'),
+	'55000', 'require_attach: and then respected');
+value($two, 'SELECT flake_attach(4)');
+wait_until(sub { code($one, 'SELECT flake_id(5)') eq '55000' },
+	'every session has the setting');
+value($two, 'ALTER SYSTEM RESET flakeid.require_attach');
+value($two, 'SELECT pg_reload_conf()');
+wait_until(sub { code($one, 'SELECT flake_id(5)') !~ /^55000/ },
+	'the setting is changed back');
+
+
+# Extending the horizon.  In "dense", values are numbers: how far it goes is easy
+# to see.
+
+sub horizon_of_dense { return value($admin, 'SELECT last_value FROM dense'); }
+
+# The next number of a shard of "dense", and SQL to claim up to a number.
+sub up_to
+{
+	my ($number, $shard) = @_;
+	my $last = value($three, "SELECT flake_id($shard, 'dense')") &
+	  ((1 << 40) - 1);
+
+	return largest_of($number - $last, $shard, 'dense');
+}
+
+# Not to be looked up then.
+value($_, q(SELECT flake_id(0, 'dense'))) foreach $one, $two, $three;
+my $horizon = horizon_of_dense();
+my @claims = map { up_to(@$_) }
+  [ $horizon + 300, 1 ],
+  [ $horizon + 800, 2 ],
+  [ $horizon - 10, 3 ];
+stop_at($one, 'enter publish', $claims[0]);
+send_query($two, $claims[1]);
+ok(waits_inside($two),
+	'extend: who needs more than is published waits for it');
+like(value($three, $claims[2]),
+	qr/^\d+$/, 'extend: who does not need more does not wait');
+let_go($one);
+answer($_) foreach $one, $two;
+is(horizon_of_dense(), $horizon + 300 + 1000,
+	'extend: one for both, as it was enough');
+
+# What others take of a horizon must be on disk by then, wherever the session
+# is that has moved it.
+$horizon = horizon_of_dense();
+@claims = map { up_to(@$_) } [ $horizon + 1, 4 ], [ $horizon + 900, 5 ];
+stop_at($one, 'exit publish', $claims[0]);
+$above = value($two, $claims[1]);
+crash();
+cmp_ok(value($one, q(SELECT flake_id(5, 'dense'))), '>', $above,
+	'extend: published, a crash, no number again');
+
+# setval(), which knows nothing of it.
+$horizon = horizon_of_dense();
+stop_at($one, 'enter write_page_horizon', up_to($horizon + 1, 6));
+send_query($two, q(SELECT setval('dense', 1000000)));
+ok(waits_inside($two), 'extend: setval() waits between reading and writing');
+let_go($one);
+answer($_) foreach $one, $two;
+connect_anew();
+cmp_ok(value($one, q(SELECT flake_id(6, 'dense'))) & ((1 << 40) - 1),
+	'>', 1000000, 'extend: setval() upwards is respected after that');
+
+$horizon = horizon_of_dense();
+stop_at($one, 'enter publish', up_to($horizon + 1, 7));
+value($two, q(SELECT setval('dense', 5)));
+let_go($one);
+$above = answer($one);
+crash();
+cmp_ok(value($one, q(SELECT flake_id(7, 'dense'))), '>', $above,
+	'extend: setval() downwards before it is published changes nothing');
+
+
+# The generator changes or goes while another session mints from it.
+
+foreach my $change (
+	[ 'DROP SEQUENCE other', '42P01' ],
+	[ 'ALTER SEQUENCE other RESTART', '' ],
+	[ 'DROP EXTENSION flakeid CASCADE', '', 'flake_default' ],
+	[ q(SELECT flake_rewind('other', 0, true)), '' ])
+{
+	my ($sql, $code, $generator) = (@$change, 'other');
+	my ($what) = $sql =~ /(\w+ \w+)/;
+
+	value($two, q(SELECT flake_create_generator('other')))
+	  if value($two, q(SELECT to_regclass('other') IS NULL)) eq 't';
+	my $oid = value($two, "SELECT '$generator'::regclass::oid");
+	my $before = value($one, by_oid($oid));
+
+	stop_at($one, 'exit choose_by_clock', by_oid($oid));
+	send_query($two, "BEGIN; $sql");
+	ok(waits_for($two, $one), "$what: waits for who mints");
+	let_go($one);
+	$id = answer($one);
+	cmp_ok($id, '>', $before, "$what: they get their id");
+	get_answer($two);
+
+	send_query($one, by_oid($oid));
+	ok(waits_for($one, $two), "$what: not decided: who mints waits");
+	value($two, 'ROLLBACK');
+	cmp_ok(answer($one), '>', $id, "$what: undone, ids go on")
+	  if $what !~ /flake_rewind/;
+	get_answer($one) if $what =~ /flake_rewind/;
+	next if $code eq '';
+
+	send_query($two, "BEGIN; $sql");
+	answer($two);
+	send_query($one, by_oid($oid));
+	ok(waits_for($one, $two), "$what: who mints waits");
+	value($two, 'COMMIT');
+	is_error($code, "$what: committed, and they learn of it",
+		get_answer($one));
+}
+
+# A rewind in the middle: the horizon is set back, the slots are not.
+value($two, largest_of($MINUTE, 0, 'other'));
+$id = value($two, q(SELECT flake_id(0, 'other')));
+stop_at($one, 'exit flake_horizon_rewind',
+	"SELECT flake_rewind('other', $id - (30000::bigint << 23), true)");
+send_query($two, q(SELECT flake_id(0, 'other')));
+ok(waits_for($two, $one), 'rewind: between horizon and slots: others wait');
+let_go($one);
+answer($one);
+cmp_ok(answer($two), '<', $id, 'rewind: and then mint below');
+
+# Its memory is freed while a session that knows it comes back.
+value($two, q(SELECT flake_create_generator('gone')));
+my $gone = value($two, q(SELECT 'gone'::regclass::oid));
+value($one, by_oid($gone));
+value($two, 'DROP SEQUENCE gone');
+stop_at($three, 'enter delete_entries', 'SELECT flake_id(40)');
+send_query($one, by_oid($gone));
+ok(waits_for($one, $three), 'free: who comes back waits');
+like(value($two, 'SELECT flake_id(41)'),
+	qr/^\d+$/, 'free: who also needs memory does not');
+let_go($three);
+is_error('42P01', 'free: then they learn that it is gone',
+	get_answer($one));
+like(answer($three), qr/^\d+$/, 'free: and there is memory');
+
+# A generator that only its creator can see is not taken for a dropped one.
+value($one, q(BEGIN; SELECT flake_create_generator('unseen')));
+$above = value($one, largest_of($MINUTE, 0, 'unseen'));
+value($two, 'CREATE TABLE some_relation (); DROP TABLE some_relation');
+value($three, 'SELECT flake_id(42)');
+cmp_ok(value($one, q(SELECT flake_id(0, 'unseen'))), '>', $above,
+	'free: not what is not committed');
+value($one, 'COMMIT');
+is( value(
+		$three,
+		q(SELECT sum(issued) FROM flake_stat WHERE generator = 'unseen'::regclass)
+	),
+	$MINUTE + 1,
+	'free: nor its statistics');
+
+# Nor if that is committed between looking for it and locking it.
+value($one, q(BEGIN; SELECT flake_create_generator('seen')));
+$id = value($one, largest_of($MINUTE, 0, 'seen'));
+value($two, 'CREATE TABLE some_relation (); DROP TABLE some_relation');
+stop_at($three, 'enter dropped_by_us', 'SELECT flake_id(46)');
+value($one, 'COMMIT');
+let_go($three);
+answer($three);
+cmp_ok(value($one, q(SELECT flake_id(0, 'seen'))), '>', $id,
+	'free: not what is committed meanwhile');
+is( value(
+		$three,
+		q(SELECT sum(issued) FROM flake_stat WHERE generator = 'seen'::regclass)
+	),
+	$MINUTE + 1,
+	'free: nor its statistics, either');
+
+# Nor one whose drop may be undone, by whoever drops it.
+value($one, 'BEGIN; SAVEPOINT s; DROP SEQUENCE unseen; SELECT flake_id(43)');
+value($one, 'ROLLBACK TO s');
+cmp_ok(value($one, q(SELECT flake_id(0, 'unseen'))), '>', $above,
+	'free: not what is dropped in this transaction');
+value($one, 'COMMIT');
+is( value(
+		$three,
+		q(SELECT sum(issued) FROM flake_stat WHERE generator = 'unseen'::regclass)
+	),
+	$MINUTE + 2,
+	'free: nor its statistics');
+
+# Of a dropped database, by two at once.
+value($admin, 'CREATE DATABASE dropped');
+$node->safe_psql('dropped', 'CREATE EXTENSION flakeid; SELECT flake_id(1)');
+value($admin, 'DROP DATABASE dropped');
+stop_at($one, 'enter delete_entries', 'SELECT flake_id(44)');
+like(value($two, 'SELECT flake_id(45)'),
+	qr/^\d+$/, 'free: a database that somebody else is freeing');
+let_go($one);
+like(answer($one), qr/^\d+$/, 'free: a database that somebody else has freed');
+
+
+# What happens within a look-up, and within a statement.
+
+# The right to mint is gone while the generator is being looked up.  Only then:
+# the news of it has been read when the next statement begins.
+value($two, 'GRANT USAGE ON SEQUENCE other TO minter, minters');
+connect_anew();
+value($one, 'SET ROLE minter');
+stop_at($one, 'enter flake_horizon_open', q(SELECT flake_id(1, 'other')));
+value($two, 'REVOKE USAGE ON SEQUENCE other FROM minter');
+let_go($one);
+like(answer($one), qr/^\d+$/, 'look-up: a right that was there when asked for');
+is(code($one, q(SELECT flake_id(1, 'other'))),
+	'42501', 'look-up: revoked meanwhile, it is not remembered');
+
+# In a statement that waits for a lock between two ids.
+sub in_a_statement
+{
+	my ($what, $grant, $revoke) = @_;
+
+	value($two, $grant);
+	value($three, 'SELECT pg_advisory_lock(1)');
+	send_query($one,
+		q(SELECT flake_id(1, 'other'), pg_advisory_lock(1), flake_id(1, 'other'))
+	);
+	ok(waits_for($one, $three), "$what: in the middle of a statement");
+	value($two, $revoke);
+	value($three, 'SELECT pg_advisory_unlock(1)');
+	my ($first, undef, $second) = split /\|/, answer($one);
+	cmp_ok($second, '>', $first, "$what: its ids go up");
+	is(code($one, q(SELECT flake_id(1, 'other'))),
+		'42501', "$what: the next statement is refused");
+	value($one, 'SELECT pg_advisory_unlock_all()');
+	return;
+}
+
+in_a_statement(
+	'REVOKE',
+	'GRANT USAGE ON SEQUENCE other TO minter',
+	'REVOKE USAGE ON SEQUENCE other FROM minter');
+in_a_statement(
+	'REVOKE of a role',
+	'GRANT minters TO minter',
+	'REVOKE minters FROM minter');
+in_a_statement(
+	'NOINHERIT',
+	'GRANT minters TO minter',
+	$node->pg_version < 16
+	? 'ALTER ROLE minter NOINHERIT'
+	: 'GRANT minters TO minter WITH INHERIT FALSE');
+value($one, 'RESET ROLE');
+
+# By a function in the statement itself.
+value(
+	$two, q(
+CREATE FUNCTION do_it(sql text) RETURNS void LANGUAGE plpgsql
+	AS 'BEGIN EXECUTE sql; END'));
+foreach my $change (
+	[ 'ALTER SEQUENCE other RESTART', '55000' ],
+	[ 'DROP SEQUENCE other', '42P01' ])
+{
+	my ($sql, $code) = @$change;
+	my $oid = value($one, q(SELECT 'other'::regclass::oid));
+	my $before = value($one, by_oid($oid));
+
+	is( code(
+			$one,
+			"SELECT flake_id(0, ${oid}::regclass), do_it('$sql'), flake_id(0, ${oid}::regclass)"
+		),
+		$code,
+		"$sql in the middle of a statement");
+	cmp_ok(value($one, by_oid($oid)), '>', $before, "$sql, undone: ids go on");
+}
+$above = value($one, q(SELECT flake_id(0, 'other')));
+value($one, q(SELECT flake_id(0, 'other'), do_it('ALTER SEQUENCE other OWNER TO minter'))
+	  . '; ALTER SEQUENCE other RESTART');
+cmp_ok(value($one, q(SELECT flake_id(0, 'other'))), '>', $above,
+	'ALTER SEQUENCE, committed: ids go on');
+
+
+# Leases: two of one owner, two of different owners, and minting.
+
+sub lease
+{
+	my ($owner) = @_;
+
+	return "SELECT shard FROM flake_lease('$owner')";
+}
+
+my $last = 8191;
+stop_at($two, 'exit flake_slot_last', lease('a'));
+$id = value($one, "SELECT flake_id($last)");
+let_go($two);
+is(answer($two), $last - 1, 'lease: not a shard that is just being minted');
+like(value($one, "SELECT flake_id($last)"), qr/^\d+$/, 'lease: which goes on');
+$last -= 2;
+
+# Attached, so that it is not looked at again.
+value($one, 'SELECT flake_attach(8191)');
+stop_at($two, 'enter flake_shard_reserve', lease('h'));
+value($one, "SELECT flake_attach($last)");
+let_go($two);
+is(answer($two), $last - 1, 'lease: not a shard that is just being attached');
+$last -= 2;
+
+stop_at($one, 'enter flake_slot_open', "SELECT flake_id($last)");
+is(value($two, lease('b')), $last - 1, 'lease: nor one that is being opened');
+let_go($one);
+like(answer($one), qr/^\d+$/, 'lease: for which nobody waits');
+$last -= 2;
+
+stop_at($one, 'enter flake_shard_open', "SELECT flake_id($last)");
+value($two, 'BEGIN');
+is(value($two, lease('c')), $last, 'lease: before anybody opens it');
+let_go($one);
+ok(waits_for($one, $two), 'lease: who mints waits for it');
+value($two, 'COMMIT');
+is_error('55000', 'lease: and gets no id', get_answer($one));
+$last--;
+
+stop_at($one, 'enter store', lease('d'));
+send_query($two, lease('d'));
+ok(waits_for($two, $one), 'lease: the same owner waits');
+is(value($three, lease('e')), $last - 1, 'lease: another does not');
+let_go($one);
+is(answer($_), $last, 'lease: one owner, one shard') foreach $one, $two;
+
+# When these are over.
+set_clock($clock, 2 * 3600);
+stop_at($one, 'exit find_lapsed', lease('f'));
+my $other = value($two, lease('g'));
+my $old_owner = 'a';
+send_query($three, "SELECT flake_renew('$old_owner', '1 hour')");
+ok(waits_for($three, $one), 'lapsed: the old owner waits for the new one');
+let_go($one);
+my $taken = answer($one);
+cmp_ok($taken, '!=', $other, 'lapsed: two new owners, two shards');
+is_error('42704', 'lapsed: the old owner has lost it', get_answer($three));
+
+# Renewed while it is to be taken back.
+my $renewed =
+  value($three, q(SELECT shard FROM flake_leases WHERE owner = 'c'));
+value($one, q(BEGIN; SELECT flake_renew('c', '1 hour')));
+send_query($two, "SELECT flake_detach($renewed)");
+ok(waits_for($two, $one), 'lapsed: detaching waits for who renews');
+value($one, 'COMMIT');
+is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
+
+
+# The clock is set back, and two see it: one step.
+value($one, 'SELECT flake_id(50); SELECT flake_id(50)');
+set_clock($clock, 2 * 3600 - 60);
+stop_at($one, 'enter pg_atomic_compare_exchange_u64', 'SELECT flake_id(50)');
+value($two, 'SELECT flake_id(50)');
+let_go($one);
+answer($one);
+is( value(
+		$three,
+		'SELECT clock_steps_back FROM flake_stat WHERE shard = 50'
+		  . q( AND generator = 'flake_default'::regclass)),
+	1,
+	'clock: a step back that two sessions see is counted once');
+
+
+# The extension is replaced between finding a generator by its name and locking
+# it.  The last test: the new one is not the one that can be stopped.
+
+$above = value($two, largest_of($MINUTE, 1));
+connect_anew();
+stop_at($one, 'enter lock_sequence', 'SELECT flake_id(1)');
+value($admin,
+	'BEGIN; DROP EXTENSION flakeid CASCADE; CREATE EXTENSION flakeid; COMMIT');
+let_go($one);
+is_error('42P01', 'replaced: the old generator is gone', get_answer($one));
+connect_anew();
+cmp_ok(value($one, 'SELECT flake_id(1)'), '>', $above,
+	'replaced: the new one goes on above');
+
+end_sessions();
+$node->stop;
+done_testing();
