@@ -23,7 +23,7 @@ JOIN LATERAL (
     FROM pg_proc WHERE d.classid = 'pg_proc'::regclass AND oid = d.objid
     UNION ALL
     SELECT 'type', oid::regtype::text, coalesce(typacl, acldefault('T', typowner)), typowner
-    FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid AND typelem = 0
+    FROM pg_type WHERE d.classid = 'pg_type'::regclass AND oid = d.objid AND typelem = 0 AND typtype <> 'c'
     UNION ALL
     SELECT 'event trigger', evtname::text, NULL, evtowner
     FROM pg_event_trigger WHERE d.classid = 'pg_event_trigger'::regclass AND oid = d.objid) AS o ON true
