@@ -39,16 +39,6 @@ sub query
 	return $node->safe_psql($dbname || 'postgres', $sql);
 }
 
-# What a session gets for SQL that must not fail.
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
 # Waits until so many sessions wait for a lock on a relation.
 sub wait_for_waiters
 {

@@ -42,16 +42,6 @@ $standby->start;
 my @sessions = map { new_session($node) } 1 .. 3;
 my ($one, $two, $admin) = @sessions;
 
-# What a session gets for SQL that must not fail.
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
 # The largest id of the layout instagram that may be minted at present.
 sub present
 {

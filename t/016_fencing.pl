@@ -42,22 +42,6 @@ CREATE TABLE rows_in_parallel AS SELECT generate_series(1, 200);
 ALTER TABLE rows_in_parallel SET (parallel_workers = 2);
 ));
 
-# What a session gets for SQL that must not fail.
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
-# The SQLSTATE that a session gets.
-sub code
-{
-	return error_code(ask(@_));
-}
-
 # What flake_shards says of a shard of flake_default, "none" if nothing.
 sub state_of
 {

@@ -22,16 +22,6 @@ my $client_count = 8;
 my $inserts = 250;
 my %node;
 
-# What a session gets for SQL that must not fail.
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
 sub query
 {
 	my ($name, $sql) = @_;

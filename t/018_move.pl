@@ -67,21 +67,6 @@ foreach my $node (values %node)
 }
 my %admin = map { $_ => new_session($node{$_}) } keys %node;
 
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
-# The SQLSTATE that a session gets.
-sub code
-{
-	return error_code(ask(@_));
-}
-
 # A schema with something of everything that moves.
 sub create_shard
 {

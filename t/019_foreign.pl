@@ -123,28 +123,12 @@ END;
 
 my $session = new_session($coordinator);
 
-# What the coordinator returns for SQL that must not fail.
-sub value
-{
-	my ($sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
-# The SQLSTATE that it returns.
-sub code
-{
-	return error_code(ask($session, @_));
-}
-
 # How many rows an INSERT returns, and whether what it returns is always true.
 sub returned
 {
 	my ($insert) = @_;
 
-	return value(
+	return value($session,
 		"WITH a (ok) AS ($insert) SELECT count(*), bool_and(ok) FROM a");
 }
 
@@ -165,7 +149,7 @@ sub plan_of
 {
 	my ($sql) = @_;
 
-	return value("EXPLAIN (VERBOSE, COSTS OFF) $sql");
+	return value($session, "EXPLAIN (VERBOSE, COSTS OFF) $sql");
 }
 
 # The partitions that a plan reads, and what it asks of their servers.
@@ -194,6 +178,7 @@ is( returned(
 	'100|t',
 	'INSERT: each id returned is of its user\'s shard');
 is( value(
+		$session,
 		q(SELECT count(*), count(DISTINCT id), bool_and(tableoid::regclass::text =
 			'photo_' || flake_shard_for(user_id, 4)) FROM photo)),
 	'100|100|t',
@@ -206,10 +191,10 @@ is( returned(
 	'INSERT of children: each id is of its parent\'s shard');
 
 # In batches, and by COPY.
-value(q(ALTER SERVER alpha OPTIONS (ADD batch_size '10')));
-value(q(ALTER SERVER beta OPTIONS (ADD batch_size '10')));
+value($session, q(ALTER SERVER alpha OPTIONS (ADD batch_size '10')));
+value($session, q(ALTER SERVER beta OPTIONS (ADD batch_size '10')));
 value(
-	q(INSERT INTO photo_by_user (user_id, title)
+	$session, q(INSERT INTO photo_by_user (user_id, title)
 	SELECT i, 'in a batch' FROM generate_series(1, 100) AS i));
 $coordinator->safe_psql(
 	'postgres', join "\n",
@@ -217,6 +202,7 @@ $coordinator->safe_psql(
 	(map { "$_\tcopied" } 1 .. 100),
 	'\.', '');
 is( value(
+		$session,
 		q(SELECT title, count(*), bool_and(flake_shard(id) = flake_shard_for(user_id, 4))
 		FROM photo WHERE title NOT LIKE 'photo%' GROUP BY 1 ORDER BY 1)),
 	"copied|100|t\nin a batch|100|t",
@@ -231,14 +217,14 @@ foreach my $name ('alpha', 'beta')
 		join(' ', grep { $home{$_} eq $name } @shards),
 		"$name has minted its shards");
 }
-is(value('SELECT count(*) FROM flake_stat'),
+is(value($session, 'SELECT count(*) FROM flake_stat'),
 	0, 'the coordinator has minted none');
 
 # Ids of elsewhere, as in a load, go where their shard is.
-my $user = value(
+my $user = value($session,
 	'SELECT min(i) FROM generate_series(1, 100) AS i WHERE flake_shard_for(i, 4) = 2'
 );
-value(
+value($session,
 	"INSERT INTO photo VALUES (flake_make('2026-01-05Z', 2, 7), $user, 'loaded')"
 );
 like(rows_on('beta', 'photo'),
@@ -248,15 +234,17 @@ like(rows_on('beta', 'photo'),
 # Nothing is minted, or put where it does not belong, by accident.
 #
 
-is(code(q(INSERT INTO photo VALUES (flake_id(2), 1, 'here'))),
+is(code($session, q(INSERT INTO photo VALUES (flake_id(2), 1, 'here'))),
 	'55000', 'the coordinator has no shard to mint');
-is(code(q(INSERT INTO photo (user_id, title) VALUES (1, 'no id'))),
-	'23514', 'without an id there is no partition');
-is(code(q(INSERT INTO photo_by_user (id, user_id) VALUES (1, 1))),
-	'428C9', 'an id cannot be given where the server is to mint it');
-is(code('UPDATE photo_by_user SET user_id = user_id + 1'),
+is( code($session, q(INSERT INTO photo (user_id, title) VALUES (1, 'no id'))),
+	'23514',
+	'without an id there is no partition');
+is( code($session, q(INSERT INTO photo_by_user (id, user_id) VALUES (1, 1))),
+	'428C9',
+	'an id cannot be given where the server is to mint it');
+is(code($session, 'UPDATE photo_by_user SET user_id = user_id + 1'),
 	'23514', 'a photo cannot go to a user of another shard');
-is(code('UPDATE photo SET id = id + 1024'),
+is(code($session, 'UPDATE photo SET id = id + 1024'),
 	'23514', 'an id cannot go to another shard');
 
 #
@@ -265,14 +253,14 @@ is(code('UPDATE photo SET id = id + 1024'),
 
 my $all = join ' ', map { "photo_$_" } @shards;
 my ($id, $shard) = split /\|/,
-  value(
+  value($session,
 	'SELECT id, flake_shard(id) FROM photo WHERE user_id = 7 ORDER BY id LIMIT 1'
   );
 my $by_id = "id = $id AND flake_shard(id) = flake_shard($id)";
 
 is(partitions(plan_of("SELECT * FROM photo WHERE $by_id")),
 	"photo_$shard", 'by id and shard: one partition');
-is(value("SELECT user_id, title FROM photo WHERE $by_id"),
+is(value($session, "SELECT user_id, title FROM photo WHERE $by_id"),
 	'7|photo 7', 'and the row');
 is(partitions(plan_of("SELECT * FROM photo WHERE id = $id")),
 	$all, 'by id alone: all of them');
@@ -291,13 +279,14 @@ is(partitions(plan_of("UPDATE photo SET title = 'seven' WHERE $by_id")),
 	"photo_$shard", 'UPDATE: one partition');
 
 # A plan that is made before the id is known
-value(  'SET plan_cache_mode = force_generic_plan;'
+value($session,
+		'SET plan_cache_mode = force_generic_plan;'
 	  . ' PREPARE by_id(bigint) AS SELECT * FROM photo_by_id($1)');
 my $plan = plan_of("EXECUTE by_id($id)");
 is(partitions($plan), "photo_$shard", 'by a parameter: one partition');
 like($plan, qr/Subplans Removed: 3/, 'chosen when it is run');
-like(value("EXECUTE by_id($id)"), qr/^$id\|7\|/, 'and the row');
-value('RESET plan_cache_mode');
+like(value($session, "EXECUTE by_id($id)"), qr/^$id\|7\|/, 'and the row');
+value($session, 'RESET plan_cache_mode');
 
 #
 # Time
@@ -309,7 +298,7 @@ is( scalar(
 		  remote(plan_of("SELECT * FROM photo WHERE $range"))),
 	4,
 	'a range of time is a range of ids to the servers');
-is(value("SELECT title FROM photo WHERE $range"),
+is(value($session, "SELECT title FROM photo WHERE $range"),
 	'loaded', 'and finds the row');
 
 $range =
@@ -321,7 +310,7 @@ is( scalar(
 		} remote(plan_of("SELECT * FROM photo WHERE $range"))),
 	4,
 	'also if the times are known only when it is run');
-is(value("SELECT count(*) FROM photo WHERE $range"),
+is(value($session, "SELECT count(*) FROM photo WHERE $range"),
 	300, 'and finds the rows');
 
 $range = q[flake_between(id, now() - interval '1 h', now())];
@@ -338,34 +327,35 @@ is( scalar(
 my $join = 'FROM photo AS p JOIN comment AS c ON c.photo_id = p.id'
   . ' AND flake_shard(c.photo_id) = flake_shard(p.id)';
 my $of_one = "WHERE p.id = $id AND flake_shard(p.id) = flake_shard($id)";
-value(  'ANALYZE photo, comment; SET enable_partitionwise_join = on;'
+value($session,
+		'ANALYZE photo, comment; SET enable_partitionwise_join = on;'
 	  . ' SET enable_hashjoin = off; SET enable_mergejoin = off;'
 	  . ' SET enable_nestloop = off');
 is( scalar(
 		grep { / INNER JOIN / } remote(plan_of("SELECT title, body $join"))),
 	4,
 	'parents and children are joined by their servers');
-is(value("SELECT count(*) $join"), 300, 'all of them');
+is(value($session, "SELECT count(*) $join"), 300, 'all of them');
 is( partitions(plan_of("SELECT title, body $join $of_one")),
 	"comment_$shard photo_$shard",
 	'those of one parent: one partition of each');
-is(value("SELECT count(*) $join $of_one"), 3, 'and its children');
-value('RESET ALL');
+is(value($session, "SELECT count(*) $join $of_one"), 3, 'and its children');
+value($session, 'RESET ALL');
 
 #
 # Transactions
 #
 
-my $before = value('SELECT count(*) FROM photo');
+my $before = value($session, 'SELECT count(*) FROM photo');
 my $insert =
   q(INSERT INTO photo_by_user (user_id) SELECT i FROM generate_series(1, 20) AS i);
-value("BEGIN; $insert; ROLLBACK");
-is(value('SELECT count(*) FROM photo'),
+value($session, "BEGIN; $insert; ROLLBACK");
+is(value($session, 'SELECT count(*) FROM photo'),
 	$before, 'ROLLBACK undoes on all servers');
-value("BEGIN; $insert");
-is(code(q(PREPARE TRANSACTION 'two-phase')),
+value($session, "BEGIN; $insert");
+is(code($session, q(PREPARE TRANSACTION 'two-phase')),
 	'0A000', 'there is no two-phase commit');
-is(value('SELECT count(*) FROM photo'), $before, 'which undoes it');
+is(value($session, 'SELECT count(*) FROM photo'), $before, 'which undoes it');
 
 #
 # A trigger on a server mints siblings. What comes by postgres_fdw has nothing
@@ -385,10 +375,12 @@ $$;
 CREATE TRIGGER beside_comment BEFORE INSERT ON reply
 FOR EACH ROW WHEN (NEW.id IS NULL) EXECUTE FUNCTION beside_comment();
 ));
-value(  'CREATE FOREIGN TABLE reply (id bigint, comment_id bigint, body text)'
+value($session,
+		'CREATE FOREIGN TABLE reply (id bigint, comment_id bigint, body text)'
 	  . ' SERVER alpha');
 my $comments =
-  value('SELECT count(*) FROM comment WHERE flake_shard(photo_id) IN (0, 1)');
+  value($session,
+	'SELECT count(*) FROM comment WHERE flake_shard(photo_id) IN (0, 1)');
 is( returned(
 		q(INSERT INTO reply (comment_id)
 			SELECT id FROM comment WHERE flake_shard(photo_id) IN (0, 1)
@@ -403,23 +395,23 @@ is( returned(
 
 sub found
 {
-	return value(
+	return value($session,
 			'SELECT min(id), max(id), count(*), count(DISTINCT id) FROM photo'
 		  . ' WHERE flake_shard(id) = 1');
 }
 
-$user = value(
+$user = value($session,
 	'SELECT min(i) FROM generate_series(1, 100) AS i WHERE flake_shard_for(i, 4) = 1'
 );
 $insert =
   "INSERT INTO photo_by_user (user_id, title) VALUES ($user, 'moved') RETURNING id";
 my $bound = $node{alpha}->safe_psql('postgres', 'SELECT flake_detach(1)');
-is(code($insert), '55000', 'detached on its server: an error here');
+is(code($session, $insert), '55000', 'detached on its server: an error here');
 
 $before = found();
 create_shard('beta', 1, $bound);
 value(
-	q(
+	$session, q(
 BEGIN;
 CREATE FOREIGN TABLE photo_new (id bigint, user_id bigint, title text)
 	SERVER beta OPTIONS (schema_name 'album_1', table_name 'photo');
@@ -433,7 +425,8 @@ UPDATE flake_shard_map SET shards = '[1,3]' WHERE server = 'beta';
 CALL create_partitions(1);
 COMMIT));
 is(found(), $before, 'moved: the same rows are found');
-cmp_ok(value($insert), '>', $bound, 'moved: ids go on above the bound');
+cmp_ok(value($session, $insert),
+	'>', $bound, 'moved: ids go on above the bound');
 $home{1} = 'beta';
 like(rows_on('beta', 'photo'),
 	qr/\|moved$/m, 'moved: rows are stored on the new server');
@@ -443,22 +436,27 @@ like(rows_on('beta', 'photo'),
 #
 
 $node{beta}->stop;
-is(value('SELECT count(*) > 0 FROM photo WHERE flake_shard(id) = 0'),
-	't', 'beta is down: a shard of alpha is read');
 is( value(
+		$session, 'SELECT count(*) > 0 FROM photo WHERE flake_shard(id) = 0'),
+	't',
+	'beta is down: a shard of alpha is read');
+is( value(
+		$session,
 		'SELECT count(*) FROM photo_by_id('
-		  . value('SELECT max(id) FROM photo WHERE flake_shard(id) = 0') . ')'
-	),
+		  . value($session,
+			'SELECT max(id) FROM photo WHERE flake_shard(id) = 0')
+		  . ')'),
 	1,
 	'beta is down: a photo of alpha is found');
 like(
 	value(
-			'INSERT INTO photo_by_user (user_id) SELECT min(i)'
+		$session,
+		'INSERT INTO photo_by_user (user_id) SELECT min(i)'
 		  . ' FROM generate_series(1, 20) AS i WHERE flake_shard_for(i, 4) = 0'
 		  . ' RETURNING id'),
 	qr/^\d+$/,
 	'beta is down: photos are added on alpha');
-like(code('SELECT count(*) FROM photo'),
+like(code($session, 'SELECT count(*) FROM photo'),
 	qr/^08/, 'beta is down: all of them cannot be read');
 
 end_session($session);

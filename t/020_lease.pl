@@ -48,22 +48,6 @@ CREATE FUNCTION create_generator(name text, bits int) RETURNS text LANGUAGE sql
 RETURN flake_create_generator(name, format('ts:41 shard:%s seq:%s epoch=2020-01-01', bits, 20 - bits)::flake_layout);
 ));
 
-# What a session gets for SQL that must not fail.
-sub value
-{
-	my ($session, $sql) = @_;
-	my ($stdout, $stderr) = ask($session, $sql);
-
-	die "$sql: $stderr" if $stderr ne '';
-	return $stdout;
-}
-
-# The SQLSTATE that a session gets.
-sub code
-{
-	return error_code(ask(@_));
-}
-
 # The shard that an owner leases.
 sub lease
 {

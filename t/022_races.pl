@@ -178,20 +178,6 @@ sub answer
 	return $stdout;
 }
 
-sub value
-{
-	my ($session, $sql) = @_;
-
-	send_query($session, $sql);
-	return answer($session);
-}
-
-# The SQLSTATE that a session gets.
-sub code
-{
-	return error_code(ask(@_));
-}
-
 # Has a session begin with SQL, and waits until it has come to a place: "enter"
 # or "exit" and a function.
 sub stop_at

@@ -76,6 +76,8 @@ our @EXPORT = qw(
   new_session
   ask
   error_code
+  value
+  code
   send_query
   get_answer
   end_session
@@ -670,6 +672,29 @@ sub error_code
 	my ($stdout, $stderr) = @_;
 
 	return $stderr =~ /\bERROR:  (\w{5}):/ ? $1 : "none, but: $stdout$stderr";
+}
+
+=pod
+
+=item value($session, $sql), code($session, $sql)
+
+What the session gets for SQL that must not fail: if it does, the test dies. And
+the SQLSTATE for SQL that must.
+
+=cut
+
+sub value
+{
+	my ($session, $sql) = @_;
+	my ($stdout, $stderr) = ask($session, $sql);
+
+	die "$sql: $stderr" if $stderr ne '';
+	return $stdout;
+}
+
+sub code
+{
+	return error_code(ask(@_));
 }
 
 =pod
