@@ -163,7 +163,7 @@ BEGIN
                                                 now(), now() + random() * interval '1 year');
     WHEN 4 THEN PERFORM flake_drop_partitions('posts', smith.moment(), concurrently => random() < 0.5);
     WHEN 5 THEN PERFORM flake_partitions(smith.pick('posts'::regclass, 'events', 'orders'));
-    WHEN 6 THEN PERFORM flake_migrate('counted', 'id', smith.shard(), smith.generator(), random() < 0.5);
+    WHEN 6 THEN PERFORM flake_migrate('counted', 'id', smith.shard(), smith.pick('flake_default'::regclass, smith.generator()), random() < 0.5);
     ELSE PERFORM smith.shard_number(smith.layout(), smith.shard(), smith.shard());
     END CASE;
     RETURN 1;
@@ -197,10 +197,11 @@ GRANT SELECT ON smith.pg_proc TO PUBLIC;
 
 -- SQLsmith cannot tell which types go with which polymorphic operators: half of
 -- its queries would be errors of the parser's.  Those that the planner may sort or
--- hash by must stay.
+-- hash by must stay, and those that flakeid's own functions use.
 SET allow_system_table_mods = on;
 DELETE FROM pg_operator
 WHERE ARRAY[oprleft, oprright] && ARRAY['anymultirange', 'anyarray', 'anycompatiblearray', 'anyenum']::regtype[]::oid[]
+  AND oprname NOT IN ('||', '-')
   AND oid NOT IN (SELECT amopopr FROM pg_amop JOIN pg_am a ON a.oid = amopmethod WHERE amname IN ('btree', 'hash'));
 RESET allow_system_table_mods;
 
