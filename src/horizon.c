@@ -231,7 +231,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	UnlockReleaseBuffer(buffer);
 
 	/*
-	 * No commit record of ours will flush this: the caller may belong to a
+	 * H2.  No commit record of ours will flush this: the caller may belong to a
 	 * transaction that writes nothing, or to a parallel worker.
 	 */
 	XLogFlush(lsn);

@@ -244,6 +244,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		return;
 	}
 
+	/* F2 */
 	(void) LockAcquire(&tag, ShareLock, false, false);
 	state = read_state(sequence, slot->shard, function);
 	check_state(&state, slot->shard);

@@ -14,7 +14,8 @@
  *
  * M1 makes ids unique and ordered whatever the clock does; the clock only
  * decides how far to jump ahead.  M2 and M3 carry that over crashes.  M4 keeps
- * the ids honest about time.
+ * the ids honest about time.  docs/design.md argues with these rules, and those
+ * of the other files, and model/ checks them.
  *
  * More ids than a tick has sequence numbers, or a clock that was set back,
  * lead to the same thing: the value runs ahead of the clock.  Adding one to a
@@ -468,7 +469,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 		flake_horizon_extend(horizon, end, margin < 0))
 		return AGAIN;
 
-	/* If another session was faster, its value is the new last. */
+	/* M1: if another session was faster, its value is the new last. */
 	if (unlikely(!pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) end)))
 		return AGAIN;
 
@@ -540,8 +541,8 @@ flake_slot_close(Slot *slot)
 	uint64		last = pg_atomic_read_u64(&slot->last);
 
 	/*
-	 * The value to go on from is noted first: whoever finds the slot closed
-	 * finds it there.
+	 * F1.  The value to go on from is noted first: whoever finds the slot
+	 * closed finds it there.
 	 */
 	while ((int64) last != FLAKE_PACKED_NONE)
 	{
@@ -558,7 +559,7 @@ flake_slot_open(Slot *slot, int64 above)
 {
 	uint64		closed = (uint64) FLAKE_PACKED_NONE;
 
-	/* An open slot has some value. */
+	/* F3.  An open slot has some value. */
 	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
 	(void) pg_atomic_compare_exchange_u64(&slot->last, &closed,
 										  pg_atomic_read_u64(&slot->resume));

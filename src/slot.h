@@ -30,7 +30,8 @@ extern bool flake_slot_claim(Slot *slot, const FlakeLayout *layout,
 
 /*
  * Closing and opening: who closes holds a lock that conflicts with that of who
- * opens (see shard.c), or what was handed out in between could come again.
+ * opens (see shard.c), or what was handed out in between could come again.  Only
+ * who undoes its own opening holds none (undo_opening() there says why).
  *
  * Closes a slot: after this no claim succeeds, in any session, until it is
  * opened.  Returns a packed value that no claim so far has exceeded, or
