@@ -231,8 +231,8 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	UnlockReleaseBuffer(buffer);
 
 	/*
-	 * H2.  No commit record of ours will flush this: the caller may belong to a
-	 * transaction that writes nothing, or to a parallel worker.
+	 * H2.  No commit record of ours will flush this: the caller may belong to
+	 * a transaction that writes nothing, or to a parallel worker.
 	 */
 	XLogFlush(lsn);
 
