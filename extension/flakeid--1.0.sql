@@ -1238,8 +1238,11 @@ BEGIN
                         ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
                                                                     ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
                    END INTO suffix;
-            SELECT format('%I.%I', n.nspname, left(c.relname, 63 - length(suffix)) || suffix) INTO partition
-            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+            -- A name has 63 bytes, and it is the suffix that tells partitions apart.
+            SELECT format('%I.%I', n.nspname, left(c.relname, i) || suffix) INTO partition
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, generate_series(0, 63) AS i
+            WHERE c.oid = parent AND octet_length(left(c.relname, i)) <= 63 - length(suffix)
+            ORDER BY i DESC LIMIT 1;
             EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
                            partition, parent, first_id, end_id);
             RETURN NEXT partition::regclass;
