@@ -778,7 +778,7 @@ AS 'MODULE_PATHNAME', 'flake_execute_as'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
-'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); error: 42501 if the user is no member of the role';
+'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); errors: 42501 if the user is no member of the role, 42704 no such role, 0A000 for COMMIT, COPY and other commands that a function cannot execute';
 
 CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
 RETURNS name
