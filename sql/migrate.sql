@@ -139,6 +139,18 @@ UPDATE shop.large SET id = 9223372036854775807 WHERE id = 5421380884070400000;
 \x on
 SELECT * FROM attempt($$SELECT flake_migrate('shop.large', 'id', 0)$$);
 
+-- a view has the privileges that it had, whatever is granted by default
+CREATE TABLE shop.open (id int PRIMARY KEY);
+CREATE VIEW shop.closed AS SELECT id FROM shop.open;
+ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO flake_clerk;
+ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO PUBLIC;
+\x off
+SELECT flake_migrate('shop.open', 'id', 1);
+SELECT has_table_privilege('flake_clerk', 'shop.closed', 'SELECT');
+ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM flake_clerk;
+ALTER DEFAULT PRIVILEGES IN SCHEMA shop REVOKE SELECT ON TABLES FROM PUBLIC;
+\x on
+
 -- other errors, after which nothing has changed
 CREATE TABLE shop.odd (t text, g int GENERATED ALWAYS AS (1) STORED, id int, m int);
 CREATE MATERIALIZED VIEW shop.stored AS SELECT id FROM shop.odd;
