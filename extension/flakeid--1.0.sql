@@ -778,7 +778,7 @@ AS 'MODULE_PATHNAME', 'flake_execute_as'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
-'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); error: 42501 if the user is no member of the role';
+'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); errors: 42501 if the user is no member of the role, 42704 no such role, 0A000 for COMMIT, COPY and other commands that a function cannot execute';
 
 CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
 RETURNS name
@@ -949,7 +949,18 @@ BEGIN
     -- Everything is made by its owner, as he would have to: what he has written
     -- into a check or an index may be executed when it is made.  An owner that may
     -- not create anything in the schema may, for as long as this takes.
+    --
+    -- What owners grant by default (ALTER DEFAULT PRIVILEGES) may be more than the
+    -- template's privileges.
     statements := ARRAY(
+        SELECT DISTINCT ARRAY[n.nspowner::text,
+                     format('REVOKE ALL ON SCHEMA %I FROM %s', target,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
+        FROM pg_namespace n
+        JOIN pg_default_acl d ON d.defaclrole = n.nspowner AND d.defaclnamespace = 0 AND d.defaclobjtype = 'n',
+             aclexplode(d.defaclacl) e
+        WHERE n.oid = source AND e.grantee <> n.nspowner);
+    statements := statements || ARRAY(
         SELECT ARRAY[n.nspowner::text,
                      format('GRANT %s ON SCHEMA %I TO %s%s', e.privilege_type, target,
                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
@@ -988,6 +999,16 @@ BEGIN
         FROM pg_class c WHERE c.oid = ANY (tables) ORDER BY c.oid);
 
     -- Privileges, which foreign keys may need
+    statements := statements || ARRAY(
+        SELECT DISTINCT ARRAY[c.relowner::text,
+                     format('REVOKE ALL ON %s %I.%I FROM %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
+                            target, c.relname,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
+        FROM pg_class c
+        JOIN pg_default_acl d ON d.defaclrole = c.relowner AND d.defaclnamespace = 0
+         AND d.defaclobjtype = CASE c.relkind WHEN 'S' THEN 'S'::"char" ELSE 'r'::"char" END,
+             aclexplode(d.defaclacl) e
+        WHERE c.oid = ANY (tables || sequences) AND e.grantee <> c.relowner);
     statements := statements || ARRAY(
         SELECT ARRAY[o.owner::text,
                      format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
@@ -1238,8 +1259,11 @@ BEGIN
                         ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
                                                                     ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
                    END INTO suffix;
-            SELECT format('%I.%I', n.nspname, left(c.relname, 63 - length(suffix)) || suffix) INTO partition
-            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = parent;
+            -- A name has 63 bytes, and it is the suffix that tells partitions apart.
+            SELECT format('%I.%I', n.nspname, left(c.relname, i) || suffix) INTO partition
+            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, generate_series(0, 63) AS i
+            WHERE c.oid = parent AND octet_length(left(c.relname, i)) <= 63 - length(suffix)
+            ORDER BY i DESC LIMIT 1;
             EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
                            partition, parent, first_id, end_id);
             RETURN NEXT partition::regclass;
@@ -1400,6 +1424,14 @@ BEGIN
 
     -- New ids must exceed those that there are.
     EXECUTE format('SELECT max(%I) FROM %s', attribute, target) INTO largest;
+
+    -- They exceed ids of the present tick as soon as that is over.
+    IF layout::text ~ '^ts:' THEN
+        WHILE clock_timestamp() < (@extschema@.flake_layout_info(layout)).ends
+              AND largest BETWEEN @extschema@.flake_floor(clock_timestamp(), layout) AND @extschema@.flake_ceil(clock_timestamp(), layout) LOOP
+            PERFORM pg_sleep(0.001);
+        END LOOP;
+    END IF;
     IF (CASE WHEN layout::text ~ '^ts:' THEN largest >= @extschema@.flake_floor(clock_timestamp(), layout)
             ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
         BEGIN
@@ -1465,17 +1497,23 @@ BEGIN
                               FROM pg_options_to_table(c.reloptions) HAVING count(*) > 0),
                              rtrim(pg_get_viewdef(c.oid), ';'))
             UNION ALL
-            SELECT 2, format('ALTER VIEW %s OWNER TO %I', c.oid::regclass, pg_get_userbyid(c.relowner))
+            SELECT DISTINCT 2, format('REVOKE ALL ON %s FROM %s', c.oid::regclass,  -- what is granted by default
+                                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)
+            FROM pg_default_acl d, aclexplode(d.defaclacl) AS e
+            WHERE d.defaclrole = quote_ident(current_user)::regrole AND d.defaclnamespace IN (0, c.relnamespace)
+              AND d.defaclobjtype = 'r' AND e.grantee <> d.defaclrole
+            UNION ALL
+            SELECT 3, format('ALTER VIEW %s OWNER TO %I', c.oid::regclass, pg_get_userbyid(c.relowner))
             WHERE pg_get_userbyid(c.relowner) <> current_user
             UNION ALL
-            SELECT 3, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', c.oid::regclass,
+            SELECT 4, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', c.oid::regclass,
                              CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
                              CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
             FROM (SELECT NULL::name, c.relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = c.oid) AS o (attname, acl),
                  aclexplode(o.acl) AS e
             WHERE e.grantee <> c.relowner
             UNION ALL
-            SELECT 4, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('VIEW %s', c.oid::regclass)
+            SELECT 5, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('VIEW %s', c.oid::regclass)
                                                    ELSE format('COLUMN %s.%I', c.oid::regclass, a.attname) END, d.description)
             FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
             WHERE d.classoid = 'pg_class'::regclass AND d.objoid = c.oid

@@ -166,6 +166,34 @@ WHERE contype IN ('c', 'f') AND connamespace IN ('"it''s %I_4"'::regnamespace, '
 ORDER BY conrelid::regclass::text, contype;
 REVOKE CREATE ON DATABASE :"db" FROM flake_writer;
 
+-- Nobody has more privileges than on the template, whatever is granted by default
+CREATE SCHEMA small AUTHORIZATION flake_writer;
+SET ROLE flake_writer;
+CREATE TABLE small.note (id bigint PRIMARY KEY DEFAULT flake_id(), n serial);
+GRANT INSERT ON small.note TO flake_reader;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC, flake_reader;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO flake_reader;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO flake_reader;
+RESET ROLE;
+SELECT flake_create_shard(5, 'small');
+SELECT p.oid::regclass AS object, e.privilege_type, e.grantee::regrole
+FROM pg_class p, aclexplode(p.relacl) AS e
+WHERE p.relnamespace = 'small_5'::regnamespace AND e.grantee <> p.relowner;
+SELECT count(*) FROM pg_namespace, aclexplode(nspacl) AS e WHERE nspname = 'small_5' AND e.grantee <> nspowner;
+SET ROLE flake_writer;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM PUBLIC, flake_reader;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON SEQUENCES FROM flake_reader;
+ALTER DEFAULT PRIVILEGES REVOKE ALL ON SCHEMAS FROM flake_reader;
+RESET ROLE;
+DROP SCHEMA small, small_5 CASCADE;
+
+-- By which it does things as others: not as nobody, and no more than a function can
+\x on
+SELECT * FROM attempt('SELECT flake_execute_as(0, ''SELECT 1'')');
+SELECT * FROM attempt('SELECT flake_execute_as(10, ''COMMIT'')');
+SELECT * FROM attempt('SELECT flake_execute_as(10, ''COPY (SELECT 1) TO STDOUT'')');
+\x off
+
 -- Many at once
 SELECT count(flake_create_shard(n, 'photos')) FROM generate_series(100, 199) AS n;
 SELECT count(*), count(DISTINCT pg_get_expr(adbin, adrelid))

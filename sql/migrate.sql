@@ -128,9 +128,28 @@ SELECT count(flake_migrate) FROM flake_migrate('shop.large', 'id', 0, 'shop.larg
 INSERT INTO shop.large DEFAULT VALUES RETURNING id > 5421380884070400000 AS above;
 -- a generator is not dropped as an old sequence
 SELECT flake_migrate('shop.large', 'id', 1, 'shop.large_id_flake', drop_sequence => true);
+-- nor are ids of the present tick in the way, however long that is
+SELECT flake_create_generator('shop.slow', 'ts:31 shard:13 seq:19 epoch=2020-01-01 unit=1s');
+CREATE TABLE shop.slow_one (id bigint DEFAULT flake_id(1, 'shop.slow'));
+INSERT INTO shop.slow_one DEFAULT VALUES;
+SELECT count(flake_migrate) FROM flake_migrate('shop.slow_one', 'id', 0, 'shop.slow');
+INSERT INTO shop.slow_one DEFAULT VALUES;
+SELECT flake_shard(max(id), flake_layout_of('shop.slow')) AS shard_of_largest FROM shop.slow_one;
 UPDATE shop.large SET id = 9223372036854775807 WHERE id = 5421380884070400000;
 \x on
 SELECT * FROM attempt($$SELECT flake_migrate('shop.large', 'id', 0)$$);
+
+-- a view has the privileges that it had, whatever is granted by default
+CREATE TABLE shop.open (id int PRIMARY KEY);
+CREATE VIEW shop.closed AS SELECT id FROM shop.open;
+ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO flake_clerk;
+ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO PUBLIC;
+\x off
+SELECT flake_migrate('shop.open', 'id', 1);
+SELECT has_table_privilege('flake_clerk', 'shop.closed', 'SELECT');
+ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM flake_clerk;
+ALTER DEFAULT PRIVILEGES IN SCHEMA shop REVOKE SELECT ON TABLES FROM PUBLIC;
+\x on
 
 -- other errors, after which nothing has changed
 CREATE TABLE shop.odd (t text, g int GENERATED ALWAYS AS (1) STORED, id int, m int);

@@ -105,3 +105,16 @@ DROP SEQUENCE tweet_id;
 DROP FUNCTION partitions;
 RESET datestyle;
 RESET timezone;
+
+-- a name is cut at a number of bytes, not of characters
+SET client_min_messages = warning;
+SELECT current_database() AS regress_db \gset
+CREATE DATABASE flake_regress_utf8 TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C';
+\c flake_regress_utf8
+SET client_min_messages = warning;
+SET client_encoding = 'UTF8';
+CREATE EXTENSION flakeid;
+CREATE TABLE "события, которые важны для всех" (id bigint) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('"события, которые важны для всех"', '1 month', '2026-02-15Z', '2026-05-01Z', zone => 'UTC');
+\c :regress_db
+DROP DATABASE flake_regress_utf8;

@@ -160,7 +160,10 @@ flake_execute_as(PG_FUNCTION_ARGS)
 	Oid			user;
 	int			security_context;
 	int			guc_level;
+	int			result;
 
+	/* A superuser passes as a member of a role that does not exist. */
+	(void) GetUserNameFromId(role, false);
 #if PG_VERSION_NUM >= 160000
 	check_can_set_role(GetUserId(), role);
 #else
@@ -171,9 +174,15 @@ flake_execute_as(PG_FUNCTION_ARGS)
 	GetUserIdAndSecContext(&user, &security_context);
 	SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
 	guc_level = NewGUCNestLevel();
-	if (SPI_connect() != SPI_OK_CONNECT || SPI_execute(command, false, 0) < 0 ||
-		SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not execute \"%s\"", command);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	result = SPI_execute(command, false, 0);
+	if (result < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot execute \"%s\" as another role", command),
+				 errdetail_internal("%s", SPI_result_code_string(result))));
+	SPI_finish();
 	AtEOXact_GUC(false, guc_level);
 	SetUserIdAndSecContext(user, security_context);
 	PG_RETURN_VOID();
