@@ -642,7 +642,7 @@ COMMENT ON TABLE @extschema@.flake_leases IS
 COMMENT ON COLUMN @extschema@.flake_leases.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_leases.shard IS 'logical shard';
 COMMENT ON COLUMN @extschema@.flake_leases.owner IS 'the owner''s name, as it was given';
-COMMENT ON COLUMN @extschema@.flake_leases.role IS 'the role that leased it; its members may renew and release the lease';
+COMMENT ON COLUMN @extschema@.flake_leases.role IS 'the name of the role that leased it; its members may renew and release the lease, if it is gone a superuser';
 COMMENT ON COLUMN @extschema@.flake_leases.not_before IS 'the owner mints ids of this time or later';
 COMMENT ON COLUMN @extschema@.flake_leases.expires_at IS 'the owner mints ids of times before this; flakeid.max_ahead later the shard can be given to another';
 COMMENT ON COLUMN @extschema@.flake_leases.renewed_at IS 'when it was last leased, renewed or released';
@@ -1357,6 +1357,10 @@ BEGIN
             MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
             DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
                           ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+    ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+        RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
+            MESSAGE = 'cannot migrate in a transaction that does not see what others have committed meanwhile',
+            HINT = 'Use isolation level READ COMMITTED.';
     ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
         RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
             MESSAGE = format('shard %s is out of range', shard),
@@ -1532,7 +1536,7 @@ END
 $function$;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again, 25001 not READ COMMITTED';
 
 
 -- Watch

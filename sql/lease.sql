@@ -130,7 +130,7 @@ SELECT flake_release('e');
 RESET ROLE;
 UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'e';
 SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'e';
--- if the role is gone, the lease is for who comes next
+-- if the role is gone, or has another name, the lease is for superusers
 CREATE ROLE flake_gone;
 GRANT EXECUTE ON FUNCTION flake_lease TO flake_gone;
 SET ROLE flake_gone;
@@ -139,9 +139,10 @@ RESET ROLE;
 REVOKE EXECUTE ON FUNCTION flake_lease FROM flake_gone;
 DROP ROLE flake_gone;
 SET ROLE flake_other;
-SELECT flake_renew('g', '2 hours') > now() AS renewed;
+SELECT code, message FROM attempt($$SELECT flake_renew('g', '2 hours')$$);
 RESET ROLE;
-SELECT role FROM flake_leases WHERE owner = 'g';
+SELECT flake_renew('g', '2 hours') > now() AS "by a superuser";
+SELECT role = current_user AS mine FROM flake_leases WHERE owner = 'g';
 SELECT flake_release('g');
 UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE owner = 'g';
 SELECT flake_attach(shard) FROM flake_leases WHERE owner = 'g';

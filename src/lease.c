@@ -150,8 +150,9 @@ find_own(const Request *request, Lease *lease)
 		Name		role = DatumGetName(result(2));
 		Oid			role_oid = get_role_oid(NameStr(*role), true);
 
-		/* If the role was dropped, the lease is the finder's. */
-		if (OidIsValid(role_oid) && !has_privs_of_role(GetUserId(), role_oid))
+		/* Of a role that was dropped or renamed, a superuser can take it. */
+		if (OidIsValid(role_oid) ? !has_privs_of_role(GetUserId(), role_oid)
+			: !superuser())
 			ereport(ERROR,
 					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 					 errmsg("the lease of owner \"%s\" belongs to role \"%s\"",
