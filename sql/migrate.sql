@@ -145,7 +145,7 @@ CREATE VIEW shop.closed AS SELECT id FROM shop.open;
 ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO flake_clerk;
 ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO PUBLIC;
 \x off
-SELECT flake_migrate('shop.open', 'id', 1);
+SELECT split_part(s, ' AS  SELECT', 1) FROM flake_migrate('shop.open', 'id', 1) AS s;
 SELECT has_table_privilege('flake_clerk', 'shop.closed', 'SELECT');
 ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM flake_clerk;
 ALTER DEFAULT PRIVILEGES IN SCHEMA shop REVOKE SELECT ON TABLES FROM PUBLIC;
