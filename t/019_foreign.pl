@@ -152,13 +152,18 @@ sub plan_of
 	return value($session, "EXPLAIN (VERBOSE, COSTS OFF) $sql");
 }
 
-# The partitions that a plan reads, and what it asks of their servers.
+# The partitions that a plan reads, alone or joined by their server, and what it
+# asks of their servers.
 sub partitions
 {
 	my %seen =
 	  map { $_ => 1 }
 	  $_[0] =~ /Foreign (?:Scan|Update) on (?:public\.)?(\w+)/g;
 
+	foreach my $relations ($_[0] =~ /Relations: (.*)/g)
+	{
+		$seen{$_} = 1 foreach $relations =~ /\((?:public\.)?(\w+) /g;
+	}
 	return join ' ', sort keys %seen;
 }
 
