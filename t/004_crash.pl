@@ -116,8 +116,7 @@ sub kill_backend
 	kill 'KILL', $pid or die "could not kill process $pid: $!";
 	set_clock_back();
 	finish_clients(@clients);
-	$node->poll_query_until('postgres', 'SELECT 1', '1')
-	  or die 'timed out waiting for the server';
+	wait_until_up($node);
 	return;
 }
 

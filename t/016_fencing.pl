@@ -525,8 +525,7 @@ sub finish_sessions
 
 sub reconnect
 {
-	wait_until(sub { $node->psql('postgres', 'SELECT 1') == 0 },
-		'the server is back');
+	wait_until_up($node);
 	($one, $two, $admin) = map { new_session($node) } 1 .. 3;
 	return;
 }

@@ -281,7 +281,7 @@ refuses(
 	'wal_level = replica',
 	qr/has not wal_level = logical/,
 	options(40, 'beta', 'alpha'))
-  if $node{beta}->pg_version < 19;
+  if $node{beta}->safe_psql('postgres', 'SHOW server_version_num') < 190000;
 refuses(
 	'an unreachable target', qr/on the target: see above/,
 	@move_17, '--target=host=/nonexistent');

@@ -162,8 +162,7 @@ sub crash
 		undef $session;
 	}
 	start_with_clock($node, $clock);
-	wait_until(sub { $node->psql('postgres', 'SELECT 1') == 0 },
-		'the server has recovered');
+	wait_until_up($node);
 	connect_anew();
 	return;
 }

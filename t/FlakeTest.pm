@@ -60,6 +60,7 @@ our @EXPORT = qw(
   stop_clock
   start_with_clock
   wait_until
+  wait_until_up
   start_clients
   minting_sql
   wait_for_more
@@ -129,6 +130,27 @@ sub wait_until
 		die "timed out waiting until $what" if time > $deadline;
 		Time::HiRes::usleep(20_000);
 	}
+}
+
+=pod
+
+=item wait_until_up($node)
+
+Waits until the server accepts connections again.  Not by psql: one that is
+turned away may be gone before it is given its statement, and IPC::Run dies.
+
+=cut
+
+sub wait_until_up
+{
+	my ($node) = @_;
+
+	wait_until(
+		sub {
+			system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
+		},
+		'the server accepts connections');
+	return;
 }
 
 =pod
