@@ -24,7 +24,8 @@
 #   <!-- test: run STATEMENTS -->        runs statements that the page leaves out
 #   <!-- test: database NAME -->         from here on in another database, which is
 #                                        created if it is not there: it plays
-#                                        another server
+#                                        another server; without NAME, back again
+#   <!-- test: needs EXTENSION -->       the block is run where that is installed
 #   <!-- test: not run: REASON -->       the block cannot be run
 
 use strict;
@@ -48,7 +49,7 @@ $node->append_conf(
 timezone = 'UTC'
 datestyle = 'ISO, MDY'
 lc_messages = 'C'
-max_prepared_transactions = 2
+flakeid.worker = '02:00:00:00:00:01'
 ));
 $node->start;
 
@@ -80,31 +81,41 @@ sub pieces_of
 		my $block = $blocks[$i];
 		my $skip;
 
-		foreach my $directive (split /\n(?=run|database|not run:|varies)/,
+		foreach my $directive (
+			split /\n(?=(?:run|database|needs|not run:|varies)\b)/,
 			$block->{directive})
 		{
-			if ($directive =~ /^database (\w+)$/)
+			last if $skip;
+			if ($directive =~ /^database\b ?(\w*)$/)
 			{
-				my $name = "${database}_$1";
+				my $name = join '_', $database, $1 || ();
 
-				$script .= qq(SELECT 'CREATE DATABASE "$name"' )
+				$script .=
+					qq(SELECT 'CREATE DATABASE "$name"' )
 				  . qq(WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '$name') \\gexec\n)
 				  . qq(\\connect "$name"\n);
 			}
 			elsif ($directive =~ /^run\s+(.*)$/s)
 			{
-				$add->($block->{line}, 'silent', $1);
+				$add->($block->{line}, 'silent', "$1;");
+			}
+			elsif ($directive =~ /^needs (\w+)$/)
+			{
+				$skip = "$1 is not installed"
+				  if $node->safe_psql('postgres',
+					"SELECT count(*) FROM pg_available_extensions WHERE name = '$1'"
+				  ) == 0;
 			}
 			elsif ($directive =~ /^not run: (.+)$/)
 			{
 				$skip = $1;
-				note("$path, line $block->{line}: not run: $1");
 			}
 			elsif ($directive ne 'varies')
 			{
 				die "$path, line $block->{line}: $directive?";
 			}
 		}
+		note("$path, line $block->{line}: not run: $skip") if $skip;
 		next if $block->{language} ne 'sql' || $skip;
 
 		my $next = $blocks[ $i + 1 ];
@@ -120,7 +131,8 @@ sub pieces_of
 			{
 				my $expected = $1;
 
-				$add->($line, 'row', $sql, $expected, $expected =~ s/, say$//);
+				$add->($line, 'row', $sql, $expected,
+					$expected =~ s/, say$//);
 				$sql = '';
 				$line = $number + 1;
 			}
@@ -150,18 +162,19 @@ sub normal
 	return $text;
 }
 
-# With any number for any number, however wide.
+# With any number for any number, and columns of any width.
 sub without_numbers
 {
 	my ($text) = @_;
 
-	$text =~ s/\d+/0/g;
+	$text =~ s/\d+(?:\.\d+)?/0/g;
 	$text =~ s/-+/-/g;
 	$text =~ s/ +/ /g;
 	return $text;
 }
 
-foreach my $path ('README.md', map { s{^\Q$top\E/}{}r } sort glob "$top/docs/*.md")
+foreach
+  my $path ('README.md', map { s{^\Q$top\E/}{}r } sort glob "$top/docs/*.md")
 {
 	my $database = lc $path =~ s{.*/|\.md$}{}gr;
 	my ($script, @pieces) = pieces_of("$top/$path", $database);
@@ -173,15 +186,18 @@ foreach my $path ('README.md', map { s{^\Q$top\E/}{}r } sort glob "$top/docs/*.m
 	append_to_file($file, $script);
 	IPC::Run::run(
 		[
-			'psql', '--no-psqlrc', '--quiet', '--file', $file,
-			'--set', 'port=' . $node->port,
-			'--set', 'host=' . $node->host,
-			'--dbname', $node->connstr($database)
+			'psql', '--no-psqlrc',
+			'--quiet', '--file',
+			$file, '--set',
+			'port=' . $node->port, '--set',
+			'host=' . $node->host, '--dbname',
+			$node->connstr($database)
 		],
 		'>',
 		\$all,
 		'2>&1') or fail("$path: psql");
 	$all =~ s/^psql:\Q$file\E:\d+: //mg;
+
 	foreach my $part (split /^(?=@@ \d+$)/m, $all)
 	{
 		$part =~ s/^@@ (\d+)\n// or next;
@@ -206,9 +222,11 @@ foreach my $path ('README.md', map { s{^\Q$top\E/}{}r } sort glob "$top/docs/*.m
 			my @rows = map { s/\|/ | /gr } split /\n/, $got;
 			my $count = () = $expected =~ /, /g;
 
-			$got = join ', ', @rows > $count ? @rows[ -$count - 1 .. -1 ] : @rows;
+			$got = join ', ',
+			  @rows > $count ? @rows[ -$count - 1 .. -1 ] : @rows;
 		}
-		($got, $expected) = (without_numbers($got), without_numbers($expected))
+		($got, $expected) =
+		  (without_numbers($got), without_numbers($expected))
 		  if $varies;
 		is($got, $expected, $name);
 	}
