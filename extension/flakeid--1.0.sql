@@ -1290,6 +1290,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     partition regclass;
+    dropping text;
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -1301,13 +1302,15 @@ BEGIN
         WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
         ORDER BY p.upper_bound
     LOOP
+        dropping := format('DROP %s %s',
+                           (SELECT CASE relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END FROM pg_class WHERE oid = partition),
+                           partition);
         IF "concurrently" THEN
             RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
-            RETURN NEXT format('DROP TABLE %s', partition);
         ELSE
-            RETURN NEXT format('DROP TABLE %s', partition);
-            EXECUTE format('DROP TABLE %s', partition);
+            EXECUTE dropping;
         END IF;
+        RETURN NEXT dropping;
     END LOOP;
 END
 $function$;
