@@ -82,10 +82,34 @@ install_if_available() {
             wanted+=("$package")
     done
     [ ${#wanted[@]} -gt 0 ] || return 0
+    apt-get install --simulate --no-install-recommends "${wanted[@]}" >/dev/null 2>&1 || {
+        say "going on without ${wanted[*]}: not to be had with what is installed"
+        return 0
+    }
     (
         trap allow_main_cluster EXIT
         install_missing "${wanted[@]}"
-    ) || say "going on without ${wanted[*]}"
+    ) && lists_are_fresh=yes || say "going on without ${wanted[*]}"
+}
+
+# unpack_pgbouncer DIR
+# Puts PgBouncer into PATH if it is not there. Debian's package would start a
+# service, now and at every boot; so it is unpacked in DIR, and only what it
+# needs is installed.
+unpack_pgbouncer() {
+    PATH=$PATH:/usr/sbin
+    if command -v pgbouncer >/dev/null || ! command -v dpkg-query >/dev/null ||
+        ! is_available pgbouncer; then
+        return 0
+    fi
+    install_if_available $(apt-cache depends --important pgbouncer |
+        sed -n 's/^ *Depends: \(lib[^ :]*\)$/\1/p')
+    mkdir "$1"
+    (
+        cd "$1"
+        apt-get -q download pgbouncer && dpkg-deb --extract pgbouncer_*.deb .
+    ) >"$1.log" 2>&1 || say "going on without pgbouncer: $(tail -n 1 "$1.log")"
+    PATH=$PATH:$1/usr/sbin
 }
 
 # Debian's server packages create and start a cluster "main" when they are first
