@@ -1,0 +1,1004 @@
+# Copyright (c) 2026, the flakeid developers
+
+# The recipes of docs/recipes.md: its blocks of code are run with the real
+# programs, and do what the page says.  A block whose first line is a comment with
+# a file's name is that file.  Programs that are not installed are left out.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FlakeDoc;
+use FlakeTest;
+use IPC::Run;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my @blocks = blocks("$FindBin::RealBin/../docs/recipes.md");
+my @left_out;
+
+my $node = PostgreSQL::Test::Cluster->new('recipes');
+$node->init;
+$node->start;
+my $user = $node->safe_psql('postgres', 'SELECT current_user');
+
+# For the programs, as it would be for their users.
+local @ENV{qw(PGHOST PGPORT PGUSER)} = ($node->host, $node->port, $user);
+delete local @ENV{qw(PGDATABASE PGAPPNAME PGOPTIONS)};
+
+
+# The blocks
+
+# Those of a section, which may be restricted to a language.
+sub section
+{
+	my ($heading, $language) = @_;
+
+	my @found = grep {
+			 ($_->{headings}[1] // '') eq $heading
+		  && (!defined $language || $_->{language} eq $language)
+	} @blocks;
+	die "docs/recipes.md has no such block: $heading" unless @found;
+	return @found;
+}
+
+# The text of the one that begins with a comment that says $name.
+sub named
+{
+	my ($heading, $name) = @_;
+	my @found =
+	  grep { $_->{text} =~ m{^(?:#|//|--|;) \Q$name\E$}m } section($heading);
+
+	die "docs/recipes.md, $heading: no block, or several: $name"
+	  if @found != 1;
+	return $found[0]{text};
+}
+
+# Writes those of a section that are files to a directory.
+sub write_files
+{
+	my ($heading, $directory) = @_;
+
+	foreach my $block (section($heading))
+	{
+		$block->{text} =~ m{\A(?:#|//|--|;) ((?:\w+/)*\w+\.\w+)$}m or next;
+		my $path = $1;
+		my @parents = split m{/}, $path =~ s{/?[^/]*\z}{}r;
+
+		mkdir join '/', $directory, @parents[ 0 .. $_ ]
+		  foreach 0 .. $#parents;
+		append_to_file("$directory/$path", $block->{text});
+	}
+	return;
+}
+
+
+# Running things
+
+# Runs a command in a directory: whether it succeeds, its output and its errors.
+sub run_in
+{
+	my ($directory, @command) = @_;
+	my ($out, $err) = ('', '');
+
+	my $ok = IPC::Run::run(
+		\@command, '<', '/dev/null', '>', \$out, '2>', \$err,
+		init => sub { chdir $directory or die "$directory: $!" },
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	note("@command\n$out$err");
+	chomp $out;
+	return ($ok, $out, $err);
+}
+
+# The same where it must succeed: returns the output.
+sub output_of
+{
+	my ($name, $directory, @command) = @_;
+	my ($ok, $out, $err) = run_in($directory, @command);
+
+	ok($ok, $name) or diag("$out\n$err");
+	return $out;
+}
+
+sub shell
+{
+	my ($name, $directory, $text) = @_;
+
+	return output_of($name, $directory, 'bash', '-euc', $text);
+}
+
+# The first of these commands that can run what follows them.
+sub first_working
+{
+	my ($candidates, @arguments) = @_;
+
+	foreach my $candidate (@$candidates)
+	{
+		my ($out, $err);
+		my $ok = eval {
+			IPC::Run::run([ $candidate, @arguments ],
+				'<', '/dev/null', '>', \$out, '2>', \$err);
+		};
+
+		return $candidate if $ok;
+	}
+	return undef;
+}
+
+# A section's test.  $ready says whether its programs are there, and $version how
+# to ask them for their version.
+sub recipe
+{
+	my ($heading, %how) = @_;
+
+	unless ($how{ready})
+	{
+		push @left_out, "$heading ($how{packages})";
+		note("$heading: not installed: $how{packages}");
+		return;
+	}
+	subtest $heading => sub {
+		my ($ok, $version) = run_in('/', @{ $how{version} });
+
+		note("$heading: $version");
+		$how{test}->(PostgreSQL::Test::Utils::tempdir('recipe'), $version);
+	};
+	return;
+}
+
+# Databases
+
+sub fresh_app
+{
+	my ($server) = @_;
+
+	$server ||= $node;
+	$server->safe_psql('postgres',
+		'DROP DATABASE IF EXISTS app WITH (FORCE)');
+	$server->safe_psql('postgres', 'CREATE DATABASE app');
+	return;
+}
+
+sub app
+{
+	my ($sql) = @_;
+
+	return $node->safe_psql('app', $sql);
+}
+
+# Runs the blocks of SQL, in psql.
+sub run_sql
+{
+	my ($server, $name, @texts) = @_;
+	my ($status, $out, $err) = $server->psql(
+		'app', join("\n", 'SET client_min_messages = warning;', @texts),
+		extra_params => [ '-v', 'VERBOSITY=verbose' ],
+		on_error_stop => 1);
+
+	is($err, '', $name);
+	return $out;
+}
+
+# A database with the tables of the section psql.
+sub app_with_tables
+{
+	fresh_app();
+	run_sql($node, 'the tables of psql', named_tables());
+	return;
+}
+
+sub named_tables
+{
+	my ($first) = section('psql', 'sql');
+
+	return grep { /^CREATE/ } split /(?<=;)\n/, $first->{text};
+}
+
+sub default_is_flakeid
+{
+	my (@tables) = @_;
+
+	foreach my $table (@tables)
+	{
+		is( app(    'SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef'
+				  . " WHERE adrelid = '$table'::regclass AND adnum = 1"),
+			'flake_id(5)',
+			"the default of $table is flakeid's");
+		is( app("SELECT DISTINCT format_type(atttypid, null) FROM pg_attribute"
+				  . " WHERE attrelid = '$table'::regclass AND attname = 'id'"
+			),
+			'bigint',
+			"the id of $table is a bigint");
+	}
+	return;
+}
+
+# What a program printed is the id of that row, every digit of it.
+sub is_id_of
+{
+	my ($id, $table, $name) = @_;
+
+	is( $id,
+		app("SELECT id FROM $table WHERE name = '$name'"),
+		"the program has the id that the database has made");
+	is(app("SELECT flake_shard($id)"), 5, 'it is of shard 5');
+	return;
+}
+
+
+recipe(
+	'psql',
+	ready => 1,
+	version => [ 'psql', '--version' ],
+	test => sub {
+		my ($directory) = @_;
+
+		fresh_app();
+		run_sql(
+			$node,
+			'blocks of SQL',
+			map { $_->{text} } section('psql', 'sql'));
+		is(app('SELECT count(*) FROM photo'), 4, 'rows from INSERT and COPY');
+
+		my ($watch) = section('psql', 'psql');
+		my $output = '';
+
+		append_to_file("$directory/watch.sql", $watch->{text});
+		my $run = IPC::Run::start(
+			[
+				'psql', '-XAt',
+				'-f', "$directory/watch.sql",
+				'-d', $node->connstr('app')
+			],
+			'<',
+			'/dev/null',
+			'>',
+			\$output,
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+		$run->pump until $output =~ /^5\|\d+\|.*^5\|\d+\|/ms;
+		$run->kill_kill;
+		pass('\watch shows what is minted, again and again');
+
+		my ($shell) = section('psql', 'sh');
+		is(shell('in a shell script', $directory, $shell->{text}),
+			'shard 5', 'the shard by arithmetic of the shell');
+		is(app("SELECT count(*) FROM photo WHERE name = 'clouds'"),
+			1, 'an id survives the way through the shell');
+	});
+
+recipe(
+	'pgbench',
+	ready => 1,
+	version => [ 'pgbench', '--version' ],
+	test => sub {
+		my ($directory) = @_;
+
+		app_with_tables();
+		write_files('pgbench', $directory);
+		my ($shell) = section('pgbench', 'sh');
+		my $output = shell('pgbench', $directory, $shell->{text});
+
+		my @done = $output =~ m{actually processed: (\d+/\d+)}g;
+		is("@done", '1600/1600 1600/1600', 'all transactions were done');
+		is( app('SELECT count(*), count(DISTINCT id), min(flake_shard(id)),'
+				  . ' max(flake_shard(id)) FROM photo'),
+			'1600|1600|5|5',
+			'as many rows, all of shard 5');
+		is( app(    'SELECT count(*) FROM photo AS p JOIN comment AS c'
+				  . ' ON c.photo_id = p.id AND c.id > p.id'
+				  . ' AND flake_shard(c.id) = flake_shard(p.id)'),
+			1600,
+			'each with its comment');
+	});
+
+
+# A server that FlakeTest's sessions can connect to.
+package Pooler
+{
+
+	sub new
+	{
+		my ($class, $host) = @_;
+
+		return bless { host => $host }, $class;
+	}
+
+	sub connstr
+	{
+		my ($self, $dbname) = @_;
+
+		return "host=$self->{host} port=6432 dbname=$dbname";
+	}
+}
+
+# The process, which must not outlive a test that dies, either.
+my $running;
+
+sub stop_pgbouncer
+{
+	# What a signal means to it has changed from version to version.
+	$running->kill_kill(grace => 5) if $running;
+	undef $running;
+	return;
+}
+
+END
+{
+	local $?;
+	stop_pgbouncer();
+}
+
+my $pgbouncer =
+  first_working([ 'pgbouncer', '/usr/sbin/pgbouncer' ], '--version');
+
+recipe(
+	'PgBouncer',
+	ready => $pgbouncer,
+	packages => 'pgbouncer',
+	version => [ $pgbouncer, '--version' ],
+	test => sub {
+		my ($directory, $version) = @_;
+		my ($major, $minor) = $version =~ /PgBouncer (\d+)\.(\d+)/;
+		my $host = PostgreSQL::Test::Utils::tempdir_short;
+		my $pooler = Pooler->new($host);
+
+		app_with_tables();
+		app('CREATE TABLE minted (id bigint, pid int)');
+		run_sql(
+			$node,
+			'the shard is set',
+			map { $_->{text} } section('PgBouncer', 'sql'));
+
+		# What the page has, at the place where the server is, and what concerns
+		# this machine only.
+		write_files('PgBouncer', $directory);
+		my $ini = slurp_file("$directory/pgbouncer.ini");
+		my $port = $node->port;
+		$ini =~
+		  s{host=/var/run/postgresql port=5432}{host=$ENV{PGHOST} port=$port}
+		  or die 'pgbouncer.ini is not what was expected';
+		unlink "$directory/pgbouncer.ini";
+		append_to_file(
+			"$directory/pgbouncer.ini", $ini . qq(
+default_pool_size = 2
+listen_port = 6432
+unix_socket_dir = $host
+auth_type = trust
+auth_file = $directory/users
+admin_users = $user
+));
+		append_to_file("$directory/users", qq("$user" ""\n));
+		my $log = "$PostgreSQL::Test::Utils::tmp_check/pgbouncer.log";
+		$running = IPC::Run::start([ $pgbouncer, "$directory/pgbouncer.ini" ],
+			'<', '/dev/null', '>&', $log);
+
+		wait_until(
+			sub {
+				die 'PgBouncer has ended: ' . slurp_file($log)
+				  unless $running->pumpable;
+				system('pg_isready', '-q', '-d', $pooler->connstr('app')) ==
+				  0;
+			},
+			'PgBouncer accepts connections');
+
+		# Many clients
+		append_to_file("$directory/mint.sql",
+				'INSERT INTO minted SELECT flake_id(), pg_backend_pid()'
+			  . ' FROM generate_series(1, 5)');
+		write_files('pgbench', $directory);
+		my @pgbench =
+		  ('pgbench', '-n', '-h', $host, '-p', 6432, '-c', 20, '-t', 50);
+		output_of('20 clients mint in 2 sessions',
+			$directory, @pgbench, '-f', 'mint.sql', '-f', 'insert.sql',
+			'app');
+		is( app('SELECT count(*) - count(DISTINCT id), count(DISTINCT pid) <= 2,'
+				  . ' min(flake_shard(id)), max(flake_shard(id)) FROM minted'
+			),
+			'0|t|5|5',
+			'unique: no id twice, all of the shard that the database has set'
+		);
+		is( app('SELECT count(*) - (SELECT count(*) FROM comment) FROM photo'
+			),
+			0,
+			'each photo has its comment');
+
+		my ($ok, $out, $err) =
+		  run_in($directory, @pgbench, '-M', 'prepared', '-f', 'insert.sql',
+			'app');
+		if ($major > 1 || $minor >= 24)
+		{
+			ok($ok, 'prepared statements as of 1.24');
+		}
+		elsif ($minor >= 21)
+		{
+			output_of('a setting', $directory, 'psql', '-X', '-d',
+				$pooler->connstr('pgbouncer'),
+				'-c', 'SET max_prepared_statements = 100');
+			output_of('prepared statements as of 1.21',
+				$directory, @pgbench, '-M', 'prepared', '-f', 'insert.sql',
+				'app');
+		}
+		else
+		{
+			like(
+				$err,
+				qr/prepared statement "\w+" (already exists|does not exist)/,
+				'no prepared statements before 1.21');
+		}
+
+		# What goes from session to session.  While one of the two is held by
+		# $other, the others get the second one.
+		my ($other, $one, $two) = map { new_session($pooler, 'app') } 1 .. 3;
+
+		value($other, 'BEGIN; SELECT 1');
+		value($one, 'SET flakeid.shard = 7');
+		is(value($two, 'SELECT flake_shard(flake_id())'),
+			7, "SET: somebody else mints the shard");
+		value($one, 'PREPARE mint AS SELECT flake_id()');
+		my $id = value($one, 'SELECT flake_id(6)');
+		is(value($two, 'SELECT flake_last_id()'),
+			$id, 'flake_last_id() is of the server\'s session');
+		is( value(
+				$two,
+				'BEGIN; SELECT flake_id(8) IS NULL; SELECT flake_shard(flake_last_id())'
+			),
+			"f\n8",
+			'but in a transaction it is right');
+
+		value($other, 'COMMIT');
+		is(value($one, 'SELECT flake_shard(flake_id())'),
+			5, 'SET: and who has set it does not');
+		is(code($one, 'EXECUTE mint'), '26000', 'PREPARE is forgotten');
+		is( value(
+				$one,
+				'BEGIN; SET LOCAL flakeid.shard = 9; SELECT flake_shard(flake_id()); COMMIT'
+			),
+			9,
+			'SET LOCAL is right');
+		is(value($one, 'SELECT flake_shard(flake_id())'),
+			5, 'and over with the transaction');
+		value($two, 'COMMIT');
+		end_session($_) foreach $other, $one, $two;
+
+		# The setting in the connection string
+		my @options = (
+			'psql',
+			'-XAt',
+			'-d',
+			$pooler->connstr('app') . " options='-cflakeid.shard=9'",
+			'-c',
+			'SELECT flake_shard(flake_id(5)), flake_shard(flake_id())');
+
+		($ok, $out, $err) = run_in($directory, @options);
+		like($err, qr/unsupported startup parameter/, 'options are refused');
+		output_of('a setting', $directory, 'psql', '-X', '-d',
+			$pooler->connstr('pgbouncer'),
+			'-c', q(SET ignore_startup_parameters = 'options'));
+		app(q(ALTER DATABASE app SET flakeid.shard = 6));
+		output_of('RECONNECT', $directory, 'psql', '-X', '-d',
+			$pooler->connstr('pgbouncer'),
+			'-c', 'RECONNECT');
+		wait_until(
+			sub { (run_in($directory, @options))[1] eq '5|6' },
+			'the new setting of the database is in force');
+		pass(
+			'ignored options are dropped, and RECONNECT shows what ALTER DATABASE has set'
+		);
+
+		stop_pgbouncer();
+	});
+
+
+my $python = first_working([ 'python3', '/usr/bin/python3' ],
+	'-c', 'import django, psycopg2');
+
+recipe(
+	'Django',
+	ready => $python,
+	packages => 'python3-django python3-psycopg2',
+	version => [ $python, '-m', 'django', '--version' ],
+	test => sub {
+		my ($directory) = @_;
+
+		fresh_app();
+		output_of('startproject', $directory,
+			$python, '-m', 'django', 'startproject', 'mysite', '.');
+		foreach my $name ('photos', 'albums')
+		{
+			output_of("startapp $name",
+				$directory, $python, 'manage.py', 'startapp', $name);
+			unlink "$directory/$name/models.py";
+		}
+		write_files('Django', $directory);
+
+		# A table that is there already, made by Django
+		my $settings = "$directory/mysite/settings.py";
+		my $migration = "$directory/albums/migrations/0002_flakeid.py";
+		my $model =
+			"from django.db import models\n"
+		  . "from photos.fields import FlakeField\n"
+		  . "class Album(models.Model):\n    name = models.TextField()\n";
+		append_to_file($settings, "INSTALLED_APPS += ['albums']\n");
+		append_to_file("$directory/albums/models.py",
+				$model
+			  . "class Song(models.Model):\n"
+			  . "    album = models.ForeignKey(Album, on_delete=models.CASCADE)\n"
+		);
+		rename $migration, "$migration.later" or die "$migration: $!";
+		output_of('makemigrations, as ever',
+			$directory, $python, 'manage.py', 'makemigrations', 'albums');
+		output_of('migrate, as ever',
+			$directory, $python, 'manage.py', 'migrate', 'albums');
+		app(    'INSERT INTO albums_album (name) VALUES (\'old\');'
+			  . ' INSERT INTO albums_song (album_id) SELECT id FROM albums_album'
+		);
+		(my $changed = slurp_file("$directory/albums/models.py")) =~
+		  s/(Album.*\n)/$1    id = FlakeField(primary_key=True, shard=5)\n/;
+		unlink "$directory/albums/models.py";
+		append_to_file("$directory/albums/models.py", $changed);
+		rename "$migration.later", $migration or die "$migration: $!";
+
+		my ($shell) = section('Django', 'sh');
+		shell('makemigrations, migrate',
+			$directory, $shell->{text} =~ s/\bpython3\b/$python/gr);
+		default_is_flakeid('photos_photo', 'photos_comment', 'albums_album');
+		like(slurp_file((glob "$directory/photos/migrations/0002*.py")[0]),
+			qr/FlakeField\(.*shard=5/, 'the migration has the shard');
+		is( output_of(
+				'makemigrations --check', $directory,
+				$python, 'manage.py',
+				'makemigrations', '--check',
+				'--dry-run'),
+			'No changes detected',
+			'models and migrations agree');
+
+		my $output =
+		  output_of('the shell', $directory, $python, 'manage.py', 'shell',
+			'-c', named('Django', 'python3 manage.py shell'));
+
+		like(
+			$output,
+			qr/^\d+ \['summer', 'autumn', 'winter'\] True$/m,
+			'rows in the order of time, with their time');
+		is_id_of($output =~ /^(\d+) \[/m, 'photos_photo', 'summer');
+		is( app('SELECT count(*), min(flake_shard(c.id)) FROM photos_comment AS c'
+				  . " JOIN photos_photo AS p ON p.id = photo_id WHERE name = 'summer'"
+			),
+			'1|5',
+			'the comment belongs to it');
+		is( app("INSERT INTO albums_album (name) VALUES ('new') RETURNING flake_shard(id)"
+			),
+			5,
+			'the migrated table goes on with ids of flakeid');
+
+		# Which resets sequences
+		append_to_file(
+			"$directory/photos.json",
+			output_of(
+				'dumpdata', $directory, $python, 'manage.py',
+				'dumpdata', 'photos'));
+		output_of(
+			'loaddata', $directory, $python, 'manage.py',
+			'loaddata', 'photos.json');
+		is( app(    "INSERT INTO photos_photo (name) VALUES ('spring')"
+				  . ' RETURNING abs(extract(epoch FROM flake_timestamp(id) - now())) < 3600'
+			),
+			't',
+			'loaddata does no harm');
+	});
+
+
+$python = first_working([ 'python3', '/usr/bin/python3' ],
+	'-c', 'import sqlalchemy, psycopg2');
+
+recipe(
+	'SQLAlchemy',
+	ready => $python,
+	packages => 'python3-sqlalchemy python3-psycopg2 python3-alembic',
+	version =>
+	  [ $python, '-c', 'import sqlalchemy; print(sqlalchemy.__version__)' ],
+	test => sub {
+		my ($directory) = @_;
+
+		fresh_app();
+		write_files('SQLAlchemy', $directory);
+		my ($first, $second) =
+		  split /\n/, output_of('app.py', $directory, $python, 'app.py');
+
+		default_is_flakeid('photo', 'comment');
+		like($first, qr/^\d+ summer 3$/, 'found by id, and by time');
+		is_id_of((split / /, $first)[0], 'photo', 'summer');
+		is($second, 5, 'the shard, computed by the database');
+		is( app("SELECT c.photo_id = p.id FROM comment AS c, photo AS p WHERE name = 'summer'"
+			),
+			't',
+			'the comment belongs to it');
+
+		return unless first_working([$python], '-c', 'import alembic');
+		append_to_file("$directory/compare.py", <<'PYTHON');
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from app import Base, engine
+
+exec(open('migrations/env.py').read())
+with engine.connect() as connection:
+    for options in ({}, {'include_name': include_name}):
+        context = MigrationContext.configure(connection, opts=options)
+        print([(what[0], str(what[1])) for what in compare_metadata(context, Base.metadata)])
+PYTHON
+		# It imports app.py, which prints, too.
+		my ($without, $with) = (
+			split /\n/,
+			output_of('Alembic', $directory, $python, 'compare.py')
+		)[ -2, -1 ];
+		like(
+			$without,
+			qr/remove_table.*flake_shard_map/,
+			"Alembic would drop flakeid's tables");
+		is($with, '[]', 'and is told not to');
+	});
+
+
+my $ruby = first_working([ 'ruby', '/usr/bin/ruby' ],
+	'-e', "require 'active_record'; require 'pg'");
+
+recipe(
+	'Active Record (Rails)',
+	ready => $ruby,
+	packages => 'ruby-activerecord ruby-pg',
+	version =>
+	  [ $ruby, '-e', "require 'active_record'; puts ActiveRecord.version" ],
+	test => sub {
+		my ($directory) = @_;
+
+		fresh_app();
+		write_files('Active Record (Rails)', $directory);
+		append_to_file("$directory/console.rb",
+			named('Active Record (Rails)', 'bin/rails console'));
+		# What Rails does around them.
+		append_to_file("$directory/run.rb", <<'RUBY');
+require 'active_support/all'
+require 'active_record'
+ActiveRecord::Base.establish_connection(adapter: 'postgresql', database: 'app')
+ActiveRecord::Migration.verbose = false
+if ARGV[0] == 'schema'
+  load './schema.rb'
+elsif ARGV[0] == 'reset'
+  ActiveRecord::Base.connection.reset_pk_sequence!('albums')
+else
+  Dir['./db/migrate/*.rb'].each { |file| load file }
+  CreatePhotos.new.migrate(:up)
+  load './app/models/photo.rb'
+  load './console.rb'
+  ActiveRecord::Base.connection.reset_pk_sequence!('photos')
+  load './config/initializers/flakeid.rb'
+  base = ActiveRecord::Base
+  source = ActiveRecord.version >= Gem::Version.new('7.2') ? base.connection_pool : base.connection
+  File.open('schema.rb', 'w') { |file| ActiveRecord::SchemaDumper.dump(source, file) }
+end
+RUBY
+
+		my ($first, $json) =
+		  split /\n/,
+		  output_of('migration, models, console', $directory, $ruby,
+			'run.rb');
+
+		default_is_flakeid('photos', 'comments');
+		like(
+			$first,
+			qr/^\d+ summer autumn winter 1$/,
+			'found by id, and by time');
+		my ($id) = split / /, $first;
+		is_id_of($id, 'photos', 'summer');
+		is($json, qq({"name":"summer","id":"$id"}), 'as JSON, a string');
+
+		is( app(    "INSERT INTO photos (name) VALUES ('spring')"
+				  . ' RETURNING abs(extract(epoch FROM flake_timestamp(id) - now())) < 3600'
+			),
+			't',
+			'reset_pk_sequence! does no harm');
+		app(q(
+SELECT flake_create_generator('album_id', 'instagram');
+CREATE TABLE albums (id bigint PRIMARY KEY DEFAULT flake_id(5, 'album_id'));
+ALTER SEQUENCE album_id OWNED BY albums.id;
+INSERT INTO albums VALUES (DEFAULT);
+));
+		output_of('reset_pk_sequence!, the column owns the generator',
+			$directory, $ruby, 'run.rb', 'reset');
+		like(
+			(   $node->psql(
+					'app', '\set VERBOSITY sqlstate
+				INSERT INTO albums VALUES (DEFAULT)'))[2],
+			qr/22003/,
+			'which is the end of it');
+
+		my $schema = slurp_file("$directory/schema.rb");
+		unlike(
+			$schema,
+			qr/create_table "flake_/,
+			"schema.rb leaves flakeid's tables out");
+		like(
+			$schema,
+			qr/create_table "photos".*default: -> \{ "flake_id\(5\)" \}/,
+			'and has the default');
+		fresh_app();
+		output_of('schema.rb', $directory, $ruby, 'run.rb', 'schema');
+		default_is_flakeid('photos', 'comments');
+	});
+
+
+# Debian's Node.js finds Debian's modules by itself, others do not.
+local $ENV{NODE_PATH} = join ':', $ENV{NODE_PATH} || (), '/usr/share/nodejs';
+my $nodejs =
+  first_working([ 'node', '/usr/bin/node' ], '-e', 'require("pg")');
+
+recipe(
+	'node-postgres',
+	ready => $nodejs,
+	packages => 'nodejs node-pg',
+	version => [
+		$nodejs,
+		'-p',
+		'"pg " + require("pg/package.json").version + ", node " + process.version'
+	],
+	test => sub {
+		my ($directory) = @_;
+
+		app_with_tables();
+		write_files('node-postgres', $directory);
+
+		my $said = join "\n",
+		  named('node-postgres', 'wrong.js') =~ m{^console.*// (.*)$}mg;
+		is(output_of('wrong.js', $directory, $nodejs, 'wrong.js'),
+			$said, 'what JavaScript does to an id');
+
+		my ($first, @rest) =
+		  split /\n/, output_of('app.js', $directory, $nodejs, 'app.js');
+		my ($id, $json) = split / /, $first;
+		my ($ignored, @said) =
+		  named('node-postgres', 'app.js') =~ m{^  console.*// (.*)$}mg;
+
+		is_id_of($id, 'photo', 'summer');
+		is( $json,
+			qq([{"id":"$id","name":"summer"}]),
+			'found by time, as a string');
+		is("@rest", "@said", 'what becomes of ids in JSON, and as BigInt');
+		is(app("SELECT photo_id, flake_shard(id) FROM comment"),
+			"$id|5", 'the comment belongs to it');
+	});
+
+
+my $jar = '/usr/share/java/postgresql.jar';
+my $java =
+	 first_working(['java'], '-XX:-UsePerfData', '--list-modules')
+  && -r $jar
+  && first_working(['javac'], '-J-XX:-UsePerfData', '-version');
+
+recipe(
+	'JDBC',
+	ready => $java,
+	packages => 'libpostgresql-jdbc-java default-jdk-headless',
+	version => [
+		'sh', '-c',
+		"java -XX:-UsePerfData -version 2>&1 | head -n 1; readlink -f $jar"
+	],
+	test => sub {
+		my ($directory) = @_;
+		my $port = $node->port;
+
+		# The driver does not do unix sockets.
+		$node->append_conf('postgresql.conf',
+			"listen_addresses = '127.0.0.1'");
+		$node->restart;
+		app_with_tables();
+		write_files('JDBC', $directory);
+
+		# It would leave a file in /tmp.
+		local $ENV{JDK_JAVA_OPTIONS} = '-XX:-UsePerfData';
+		my ($shell) = section('JDBC', 'sh');
+		(my $text = $shell->{text}) =~
+		  s{//localhost/app}{//127.0.0.1:$port/app?user=$user}
+		  or die 'the URL is not what was expected';
+		my $output = shell('App.java', $directory, $text);
+
+		like($output, qr/^\d+ 1$/, 'found by time');
+		my ($id) = split / /, $output;
+		is_id_of($id, 'photo', 'summer');
+		is(app("SELECT photo_id, flake_shard(id) FROM comment"),
+			"$id|5", 'the comment belongs to it');
+	});
+
+
+recipe(
+	'pg_dump',
+	ready => 1,
+	version => [ 'pg_dump', '--version' ],
+	test => sub {
+		my ($directory) = @_;
+		my ($database, $table) = section('pg_dump', 'sh');
+
+		app_with_tables();
+		# Ahead of the clock
+		app(q(
+SELECT flake_create_generator('invoice_id', 'snowflake');
+SELECT flake_ids(5, 5000000) LIMIT 1;
+INSERT INTO photo (name) VALUES ('summer');
+));
+		my $largest = app('SELECT max(id) FROM photo');
+
+		shell('dump and restore', $directory, $database->{text});
+		is( $node->safe_psql(
+				'app_restored', q(SELECT flake_horizon('flake_default'))),
+			app(q(SELECT flake_horizon('flake_default'))),
+			'how far ids have gone has come along');
+		is( $node->safe_psql('app_restored', "SELECT flake_id(5) > $largest"),
+			't',
+			'and they go on above');
+		is( $node->safe_psql(
+				'app_restored', q(SELECT flake_layout_of('invoice_id'))),
+			app(q(SELECT 'snowflake'::flake_layout)),
+			'a generator has its layout');
+		shell('a table', $directory, $table->{text});
+		is( $node->safe_psql(
+				'app_photo',
+				"INSERT INTO photo (name) VALUES ('autumn') RETURNING id > $largest"
+			),
+			't',
+			'ids go on above the rows');
+		is( $node->safe_psql(
+				'app_photo', 'SELECT after FROM flake_shards WHERE shard = 5'
+			),
+			$largest,
+			'whatever the clock says');
+		$node->safe_psql('postgres', "DROP DATABASE $_")
+		  foreach 'app_restored', 'app_photo';
+	});
+
+
+recipe(
+	'pg_upgrade',
+	ready => 1,
+	version => [ 'pg_upgrade', '--version' ],
+	test => sub {
+		# pg_upgrade has its sockets in the current directory.
+		my $directory = PostgreSQL::Test::Utils::tempdir_short;
+		my ($block) = section('pg_upgrade', 'sh');
+		my $bin = $node->config_data('--bindir');
+		my $start = sub {
+			my ($data, $what) = @_;
+
+			output_of(
+				"the server of $data: $what",
+				$directory,
+				'pg_ctl',
+				$what,
+				'--silent',
+				'--wait',
+				"--pgdata=$directory/$data",
+				"--log=$directory/log",
+				$what eq 'stop'
+				? ()
+				: ('-o', "-c listen_addresses= -k $directory"));
+		};
+
+		delete local $ENV{PGPORT};
+		local $ENV{PGHOST} = $directory;
+		local @ENV{qw(old_bin new_bin old_data new_data)} =
+		  ($bin, $bin, 'old', 'new');
+		output_of('initdb', $directory, 'initdb', '--pgdata=old');
+		$start->('old', 'start');
+		my @psql = ('psql', '-qAtX', '-d', 'postgres', '-c');
+		my $horizon = output_of(
+			'minting', $directory, @psql, q(
+CREATE EXTENSION flakeid;
+CREATE TABLE photo (id bigint PRIMARY KEY DEFAULT flake_id(5), name text);
+INSERT INTO photo (name) VALUES ('summer');
+SELECT flake_horizon('flake_default');
+));
+		$start->('old', 'stop');
+		shell('pg_upgrade', $directory, $block->{text});
+		$start->('new', 'start');
+		is( output_of(
+				'the horizon', $directory,
+				@psql, "SELECT flake_horizon('flake_default')"),
+			$horizon,
+			'how far ids have gone has come along');
+		is( output_of(
+				'minting again',
+				$directory,
+				@psql,
+				"INSERT INTO photo (name) VALUES ('autumn') RETURNING id > (SELECT id FROM photo)"
+			),
+			't',
+			'and they go on above');
+		$start->('new', 'stop');
+	});
+
+
+recipe(
+	'Logical replication',
+	ready => 1,
+	version => [ 'postgres', '--version' ],
+	test => sub {
+		my $publisher = PostgreSQL::Test::Cluster->new('publisher');
+		$publisher->init(allows_streaming => 'logical');
+		$publisher->start;
+		my $address = $publisher->connstr =~ s/'//gr;
+		my $photos =
+		  "SELECT string_agg(id || name, ' ' ORDER BY id) FROM photo";
+
+		my $block = sub {
+			my ($name) = @_;
+			my @found = grep { $_->{text} =~ /\A-- on the \Q$name\E$/m }
+			  section('Logical replication', 'sql');
+
+			die "docs/recipes.md, Logical replication: $name?" if @found != 1;
+			return $found[0]{text} =~ s/host=publisher/$address/r;
+		};
+		my $set_up = sub {
+			fresh_app($_) foreach $publisher, $node;
+			run_sql(
+				$publisher,
+				'the publisher',
+				$block->('publisher, with wal_level = logical'));
+			run_sql($node, 'the subscriber', $block->('subscriber'));
+			$node->wait_for_subscription_sync($publisher, 'photos', 'app');
+		};
+
+		$set_up->();
+		is( app($photos),
+			$publisher->safe_psql('app', $photos),
+			'ids arrive as they are');
+		is( app("INSERT INTO photo (name) VALUES ('here') RETURNING flake_shard(id)"
+			),
+			6,
+			'what is added on the subscriber is of its own shard');
+
+		my $bound =
+		  run_sql($publisher, 'planned', $block->('publisher, planned'));
+		my $stopped =
+		  $publisher->psql('app', "INSERT INTO photo (name) VALUES ('late')");
+		isnt($stopped, 0, 'the publisher mints the shard no more');
+		$publisher->wait_for_catchup('photos');
+		(   my $text = $block->(
+				'subscriber, planned, when the last change has arrived')
+		) =~ s/\d{19}/$bound/ or die 'there is no bound in the block';
+		run_sql($node, 'the subscriber takes over', $text);
+		is( app("INSERT INTO photo (name) VALUES ('next') RETURNING flake_shard(id), id > $bound"
+			),
+			'5|t',
+			'and goes on above');
+		app('DROP SUBSCRIPTION photos');
+
+		# The publisher's ids are ahead of the clock when it is lost.
+		$set_up->();
+		$publisher->safe_psql(
+			'app', q(
+SELECT flake_ids(5, 5000000) LIMIT 1;
+INSERT INTO photo (name) VALUES ('the last');
+));
+		$publisher->wait_for_catchup('photos');
+		my $largest =
+		  $publisher->safe_psql('app', 'SELECT max(id) FROM photo');
+		$publisher->stop('immediate');
+		run_sql(
+			$node,
+			'the publisher is lost',
+			$block->('subscriber, the publisher being lost'));
+		is( app("INSERT INTO photo (name) VALUES ('next') RETURNING flake_shard(id), id > $largest"
+			),
+			'5|t',
+			'the subscriber goes on above the largest that arrived');
+		is(app('SELECT after FROM flake_shards WHERE shard = 5'),
+			$largest, 'whatever the clock says');
+	});
+
+
+diag('recipes that were not tried, for want of packages: ' . join '; ',
+	@left_out)
+  if @left_out;
+$node->stop;
+done_testing();
