@@ -4,6 +4,7 @@
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # What is installed:   make test-installed
+# To give away:        make deb  (Debian packages)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
@@ -86,6 +87,7 @@ SCRIPT_GOALS = \
 	sanitize \
 	coverage \
 	matrix \
+	deb \
 	lint \
 	format \
 	format-check
@@ -120,6 +122,9 @@ model:
 
 matrix:
 	@bash tools/matrix $(VERSIONS)
+
+deb:
+	@bash tools/deb
 
 lint:
 	@bash tools/lint
