@@ -4,7 +4,7 @@
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 # What is installed:   make test-installed
-# To give away:        make deb  (Debian packages)
+# To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
@@ -88,6 +88,7 @@ SCRIPT_GOALS = \
 	coverage \
 	matrix \
 	deb \
+	dist \
 	lint \
 	format \
 	format-check
@@ -125,6 +126,9 @@ matrix:
 
 deb:
 	@bash tools/deb
+
+dist:
+	@bash tools/dist
 
 lint:
 	@bash tools/lint
