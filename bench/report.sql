@@ -1,5 +1,6 @@
 -- Prints what bench.measured has come to: a table for each section, then the
--- bars. Writes the tables to the file named by :results, too, as CSV.
+-- bars. Writes the tables to the file named by :results, too, as CSV, and the same
+-- with tabs, for gnuplot, to the one named by :to_draw.
 
 -- What a section's rows are compared with.
 CREATE TABLE bench.base (section text, unit text, contender text);
@@ -153,11 +154,17 @@ SELECT name AS bar, bench.rounded(measured) AS measured,
 FROM bench.bar
 ORDER BY position;
 
-\pset format csv
-\o :results
+CREATE VIEW bench.result AS
 SELECT section, contender, clients, unit,
        bench.rounded(median) AS median, bench.rounded(min) AS min,
        bench.rounded(max) AS max, ratio_to, round(ratio::numeric, 3) AS ratio
 FROM bench.summary
 ORDER BY position;
+
+\pset format csv
+\o :results
+TABLE bench.result;
+\pset csv_fieldsep '\t'
+\o :to_draw
+TABLE bench.result;
 \o
