@@ -62,7 +62,6 @@ REGRESS = \
 	seal \
 	lease \
 	create_shard \
-	coming_from \
 	sibling \
 	privileges \
 	horizon

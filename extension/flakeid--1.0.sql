@@ -665,7 +665,7 @@ AS 'MODULE_PATHNAME', 'flake_lease'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_lease(text, interval, regclass) IS
-'a shard for a process that mints ids outside of the database, once the transaction is committed: those whose time is at or after not_before and before expires_at are its alone; ttl is how long; the same owner gets the same shard, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: 22003 the layout''s lifetime is over, 22023 no owner or ttl not positive, 25001 not READ COMMITTED, 25006 read-only, 42501 without USAGE on the generator, or if the owner''s lease is another role''s, 42809 no such generator or it has no time, 53400 no shard is left';
+'a shard for a process that mints ids outside of the database, once the transaction is committed: those whose time is at or after not_before and before expires_at are its alone; ttl is how long; the same owner gets the same shard, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: 22003 the layout''s lifetime is over, 22008 ttl is too long, 22023 no owner or ttl not positive, 25001 not READ COMMITTED, 25006 read-only, 42501 without USAGE on the generator, or if the owner''s lease is another role''s, 42809 no such generator or it has no time, 53400 no shard is left';
 
 CREATE FUNCTION @extschema@.flake_renew(owner text, ttl interval,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -1280,7 +1280,7 @@ END
 $function$;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
@@ -1290,6 +1290,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     partition regclass;
+    dropping text;
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
@@ -1301,13 +1302,15 @@ BEGIN
         WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
         ORDER BY p.upper_bound
     LOOP
+        dropping := format('DROP %s %s',
+                           (SELECT CASE relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END FROM pg_class WHERE oid = partition),
+                           partition);
         IF "concurrently" THEN
             RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
-            RETURN NEXT format('DROP TABLE %s', partition);
         ELSE
-            RETURN NEXT format('DROP TABLE %s', partition);
-            EXECUTE format('DROP TABLE %s', partition);
+            EXECUTE dropping;
         END IF;
+        RETURN NEXT dropping;
     END LOOP;
 END
 $function$;

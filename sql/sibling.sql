@@ -2,7 +2,7 @@
 -- Children on the shard of their parents, by a trigger.
 --
 
--- The example of the README, as it is there
+-- The example of the README
 CREATE TABLE album (id bigint PRIMARY KEY, name text);
 CREATE TABLE picture (
     id       bigint PRIMARY KEY,
