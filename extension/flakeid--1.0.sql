@@ -1290,6 +1290,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     partition regclass;
+    detaching text;
     dropping text;
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
@@ -1307,9 +1308,17 @@ BEGIN
                            partition);
         IF "concurrently" THEN
             RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
-        ELSE
-            EXECUTE dropping;
+            RETURN NEXT dropping;
+            CONTINUE;
         END IF;
+
+        -- What foreign keys refer to cannot be dropped while it is a partition.
+        IF EXISTS (SELECT FROM pg_constraint WHERE confrelid = partition) THEN
+            detaching := format('ALTER TABLE %s DETACH PARTITION %s', parent, partition);
+            EXECUTE detaching;
+            RETURN NEXT detaching;
+        END IF;
+        EXECUTE dropping;
         RETURN NEXT dropping;
     END LOOP;
 END
