@@ -183,8 +183,9 @@ SKIP:
 	my ($create) = sql_of('UUIDs, as times');
 	my $months =
 	  q{SELECT count(*), bool_and(lower = date_trunc('month', lower)), max(lower) > now() + interval '3 months'
-FROM (SELECT flake_uuid_time(substring(pg_get_expr(relpartbound, c.oid) FROM $$FROM \('([^']*)'\)$$)) AS lower
-      FROM pg_class c JOIN pg_inherits ON inhrelid = c.oid WHERE inhparent = 'note'::regclass) AS l
+FROM (SELECT flake_uuid_time(substring((SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE oid = inhrelid)
+                                       FROM $$FROM \('([^']*)'\)$$)) AS lower
+      FROM pg_inherits WHERE inhparent = 'note'::regclass) AS l
 WHERE lower IS NOT NULL};
 
 	set_day(94);
