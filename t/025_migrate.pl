@@ -228,12 +228,15 @@ value($session, q(SET lock_timeout = '50ms'));
 is(code($session, q(SELECT flake_migrate('pgbench_branches', 'bid', 3))),
 	'55P03', 'half way: a migration that may not wait gives up');
 value($session, 'RESET lock_timeout');
+my $reader = new_session($node);
+value($reader, q(SET lock_timeout = '20s'));
 begin_migration($session, q('pgbench_branches', 'bid', 3));
 ok(wait_for_waiter(), 'half way: the migration waits');
-is( $node->safe_psql(
-		'postgres', 'SELECT count(*) FILTER (WHERE bid IS NULL) FROM poor'),
+is( join('',
+		ask($reader, 'SELECT count(*) FILTER (WHERE bid IS NULL) FROM poor')),
 	'0',
 	'half way: meanwhile others can use what it will lock');
+end_session($reader);
 is( code(
 		$other,
 		'UPDATE pgbench_branches SET bbalance = bbalance WHERE bid = 1;'
