@@ -1325,7 +1325,7 @@ END
 $function$;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 23503 if rows of other tables refer to them, 55000 if there is a default partition and concurrently is true';
 
 
 -- Migration
