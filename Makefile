@@ -3,6 +3,8 @@
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
+# What is installed:   make test-installed
+# To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
@@ -71,6 +73,7 @@ TAP_TESTS = 1
 # install it, so pg_config must not be needed to read this Makefile for them.
 SCRIPT_GOALS = \
 	test \
+	test-installed \
 	demo \
 	demo-cluster \
 	bench \
@@ -83,6 +86,8 @@ SCRIPT_GOALS = \
 	sanitize \
 	coverage \
 	matrix \
+	deb \
+	dist \
 	lint \
 	format \
 	format-check
@@ -102,7 +107,7 @@ include $(PGXS)
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 endif
 
-test demo demo-cluster bench sqlsmith upgrade valgrind sanitize coverage:
+test test-installed demo demo-cluster bench sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.
@@ -117,6 +122,12 @@ model:
 
 matrix:
 	@bash tools/matrix $(VERSIONS)
+
+deb:
+	@bash tools/deb
+
+dist:
+	@bash tools/dist
 
 lint:
 	@bash tools/lint

@@ -1,5 +1,6 @@
 -- Prints what bench.measured has come to: a table for each section, then the
--- bars. Writes the tables to the file named by :results, too, as CSV.
+-- bars. Writes the tables to the file named by :results, too, as CSV, and the same
+-- with tabs, for gnuplot, to the one named by :to_draw.
 
 -- What a section's rows are compared with.
 CREATE TABLE bench.base (section text, unit text, contender text);
@@ -8,6 +9,9 @@ INSERT INTO bench.base VALUES
     ('a million calls', 'ms', 'flake_id(5)'),
     ('a million shards', 'ms', 'flake_id(one)'),
     ('decoding a million ids', 'ms', 'abs(id)'),
+    ('sealed ids and text forms', 'us a call', 'clock_timestamp()'),
+    ('a million ids, counting', 'ms of processor', 'not counted'),
+    ('a million ids, flake_stat read', 'ms of processor', 'not read'),
     ('one id per transaction', 'ids/s', 'flake_id(5)'),
     ('10,000 ids per statement', 'ids/s', 'flake_id(shard)'),
     ('inserting a million rows', 'ms', 'flake_id(5)'),
@@ -118,6 +122,14 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('decoding a million ids', 'flake_sequence(id)') /
      bench.median('decoding a million ids', 'abs(id)'),
      NULL, 1.15),
+    ('minting with the counting for flake_stat, at most 1.05 x without',
+     bench.median('a million ids, counting', 'counted', 1, 'ms of processor') /
+     bench.median('a million ids, counting', 'not counted', 1, 'ms of processor'),
+     NULL, 1.05),
+    ('minting while flake_stat is read ten times a second, at most 1.05 x while it is not',
+     bench.median('a million ids, flake_stat read', 'read', 1, 'ms of processor') /
+     bench.median('a million ids, flake_stat read', 'not read', 1, 'ms of processor'),
+     NULL, 1.05),
     ('horizon flushes per second at 1,000 ids/s, at most 0.5',
      bench.median('horizon', '1,000 ids/s', 1, 'flushes/s'),
      NULL, 0.5),
@@ -142,11 +154,17 @@ SELECT name AS bar, bench.rounded(measured) AS measured,
 FROM bench.bar
 ORDER BY position;
 
-\pset format csv
-\o :results
+CREATE VIEW bench.result AS
 SELECT section, contender, clients, unit,
        bench.rounded(median) AS median, bench.rounded(min) AS min,
        bench.rounded(max) AS max, ratio_to, round(ratio::numeric, 3) AS ratio
 FROM bench.summary
 ORDER BY position;
+
+\pset format csv
+\o :results
+TABLE bench.result;
+\pset csv_fieldsep '\t'
+\o :to_draw
+TABLE bench.result;
 \o

@@ -1290,6 +1290,7 @@ SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
     partition regclass;
+    detaching text;
     dropping text;
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
@@ -1307,16 +1308,24 @@ BEGIN
                            partition);
         IF "concurrently" THEN
             RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
-        ELSE
-            EXECUTE dropping;
+            RETURN NEXT dropping;
+            CONTINUE;
         END IF;
+
+        -- What foreign keys refer to cannot be dropped while it is a partition.
+        IF EXISTS (SELECT FROM pg_constraint WHERE confrelid = partition) THEN
+            detaching := format('ALTER TABLE %s DETACH PARTITION %s', parent, partition);
+            EXECUTE detaching;
+            RETURN NEXT detaching;
+        END IF;
+        EXECUTE dropping;
         RETURN NEXT dropping;
     END LOOP;
 END
 $function$;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 23503 if rows of other tables refer to them, 55000 if there is a default partition and concurrently is true';
 
 
 -- Migration
@@ -1334,7 +1343,13 @@ DECLARE
     col record;
     relations oid[];            -- the columns to be widened
     attributes name[];
+    tables oid[];               -- the tables to be locked
     views oid[];                -- views on them, those on others last
+    locks text[];               -- what locks tables and views
+    locked text[];
+    first text;                 -- the one of these to wait for
+    in_use boolean;
+    lock_timeout text := current_setting('lock_timeout');
     sequence record;
     problem record;
     largest bigint;
@@ -1370,47 +1385,75 @@ BEGIN
             DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
     END IF;
 
-    -- From here on nobody adds a row, or refers to the column anew.
-    IF NOT dry_run THEN
-        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', target);
-    END IF;
+    -- Tables and views are locked all at once or not at all: when one is in use, the
+    -- others are let go while it is waited for, because its user may want those next.
+    -- Then nobody adds a row, or refers to the column anew.
+    LOOP
+        -- It, and the columns that refer to it, and so on; of partitioned tables, the
+        -- topmost.  Those that are not bigint yet have to be.
+        WITH RECURSIVE reference AS MATERIALIZED (
+            SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid) AS relation, a.attname,
+                   coalesce(pg_partition_root(k.confrelid), k.confrelid) AS to_relation, b.attname AS to_attname
+            FROM pg_constraint k, unnest(k.conkey, k.confkey) AS u (from_key, to_key), pg_attribute a, pg_attribute b
+            WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
+              AND b.attrelid = k.confrelid AND b.attnum = u.to_key
+        ), related (relation, attname) AS (
+            SELECT target::oid, attribute
+            UNION
+            SELECT r.relation::oid, r.attname
+            FROM related JOIN reference r ON r.to_relation = related.relation AND r.to_attname = related.attname
+        )
+        SELECT array_agg(r.relation ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
+               array_agg(r.attname ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
+               array_agg(DISTINCT r.relation)
+        INTO relations, attributes, tables
+        FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname;
+        IF relations IS NULL THEN
+            tables := ARRAY[target::oid];
+        END IF;
 
-    -- It, and the columns that refer to it, and so on; of partitioned tables, the
-    -- topmost.  Those that are not bigint yet have to be.
-    WITH RECURSIVE reference AS MATERIALIZED (
-        SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid) AS relation, a.attname,
-               coalesce(pg_partition_root(k.confrelid), k.confrelid) AS to_relation, b.attname AS to_attname
-        FROM pg_constraint k, unnest(k.conkey, k.confkey) AS u (from_key, to_key), pg_attribute a, pg_attribute b
-        WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
-          AND b.attrelid = k.confrelid AND b.attnum = u.to_key
-    ), related (relation, attname) AS (
-        SELECT target::oid, attribute
-        UNION
-        SELECT r.relation::oid, r.attname
-        FROM related JOIN reference r ON r.to_relation = related.relation AND r.to_attname = related.attname
-    )
-    SELECT array_agg(r.relation ORDER BY r.relation, a.attnum), array_agg(r.attname ORDER BY r.relation, a.attnum)
-    INTO relations, attributes
-    FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname
-    WHERE a.atttypid <> 'bigint'::regtype;
+        -- The type of a column cannot change under a view.
+        WITH RECURSIVE dependent (oid, depth) AS (
+            SELECT w.ev_class, 1
+            FROM unnest(relations, attributes) AS u (relation, attname)
+            CROSS JOIN LATERAL (SELECT u.relation AS id UNION SELECT relid FROM pg_partition_tree(u.relation)) AS t
+            JOIN pg_attribute a ON a.attrelid = t.id AND a.attname = u.attname
+            JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.id AND d.refobjsubid = a.attnum
+             AND d.classid = 'pg_rewrite'::regclass
+            JOIN pg_rewrite w ON w.oid = d.objid
+            UNION
+            SELECT w.ev_class, v.depth + 1
+            FROM dependent v
+            JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid AND d.classid = 'pg_rewrite'::regclass
+            JOIN pg_rewrite w ON w.oid = d.objid AND w.ev_class <> v.oid
+        )
+        SELECT array_agg(oid ORDER BY depth, oid) INTO views
+        FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
 
-    -- The type of a column cannot change under a view.
-    WITH RECURSIVE dependent (oid, depth) AS (
-        SELECT w.ev_class, 1
-        FROM unnest(relations, attributes) AS u (relation, attname)
-        CROSS JOIN LATERAL (SELECT u.relation AS id UNION SELECT relid FROM pg_partition_tree(u.relation)) AS t
-        JOIN pg_attribute a ON a.attrelid = t.id AND a.attname = u.attname
-        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.id AND d.refobjsubid = a.attnum
-         AND d.classid = 'pg_rewrite'::regclass
-        JOIN pg_rewrite w ON w.oid = d.objid
-        UNION
-        SELECT w.ev_class, v.depth + 1
-        FROM dependent v
-        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid AND d.classid = 'pg_rewrite'::regclass
-        JOIN pg_rewrite w ON w.oid = d.objid AND w.ev_class <> v.oid
-    )
-    SELECT array_agg(oid ORDER BY depth, oid) INTO views
-    FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
+        -- LOCK TABLE would lock all tables that a view is on; this does nothing more.
+        locks := ARRAY(SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t::regclass)
+                       FROM unnest(tables) AS t ORDER BY t <> target, t)
+              || ARRAY(SELECT format('ALTER VIEW %s ALTER COLUMN %I DROP DEFAULT', v::regclass, a.attname)
+                       FROM unnest(views) WITH ORDINALITY AS u (v, i) JOIN pg_class c ON c.oid = v AND c.relkind = 'v'
+                       CROSS JOIN LATERAL (SELECT attname FROM pg_attribute WHERE attrelid = v AND attnum > 0 ORDER BY attnum LIMIT 1) AS a
+                       WHERE NOT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = v) ORDER BY i);
+        EXIT WHEN dry_run OR locks = locked;
+        first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
+        BEGIN
+            in_use := false;
+            EXECUTE first;
+            in_use := true;
+            FOREACH statement IN ARRAY array_remove(locks, first) LOOP
+                PERFORM set_config('lock_timeout', '10ms', true);
+                first := statement;
+                EXECUTE statement;
+            END LOOP;
+            PERFORM set_config('lock_timeout', lock_timeout, true);
+            locked := locks;
+        EXCEPTION WHEN lock_not_available THEN
+            IF NOT in_use THEN RAISE; END IF;       -- the caller's own lock_timeout
+        END;
+    END LOOP;
 
     SELECT c.relname, r.reason INTO problem
     FROM unnest(views) AS v (id)
@@ -1470,7 +1513,7 @@ BEGIN
 
     -- The statements
     statements := ARRAY[format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
-        (SELECT string_agg(r::regclass::text, ', ' ORDER BY r) FROM (SELECT unnest(relations || target::oid) UNION SELECT target::oid) AS t (r)))];
+        (SELECT string_agg(t::regclass::text, ', ' ORDER BY t) FROM unnest(tables) AS t))];
     statements := statements || ARRAY(
         SELECT format('DROP VIEW %s', v::regclass) FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i DESC);
     IF col.attidentity <> '' THEN

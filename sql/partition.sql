@@ -104,6 +104,18 @@ SELECT flake_drop_partitions('archived', '2026-01-01Z');
 SELECT count(*) FROM flake_partitions('archived');
 DROP FOREIGN DATA WRAPPER flake_elsewhere CASCADE;
 
+-- what foreign keys refer to: not while rows do
+CREATE TABLE of_event (event_id bigint REFERENCES event);
+SELECT count(*) FROM flake_create_partitions('event', '1 day', '2026-03-01', '2026-03-03');
+INSERT INTO event VALUES (flake_make('2026-03-01 12:00', 1, 0));
+INSERT INTO of_event SELECT id FROM event;
+SELECT code FROM attempt($$SELECT flake_drop_partitions('event', '2026-03-03')$$);
+DELETE FROM of_event;
+SELECT flake_drop_partitions('event', '2026-03-02');
+SELECT * FROM flake_drop_partitions('event', '2026-03-03', concurrently => true) \gexec
+SELECT partition FROM partitions('event');
+DROP TABLE of_event;
+
 -- who does not own the table
 CREATE ROLE flake_stranger;
 GRANT ALL ON event TO flake_stranger;

@@ -135,14 +135,16 @@ allow_main_cluster() {
 
 # choose_postgres
 # Sets $bindir to that of the PostgreSQL to use, $postgres_packages to the packages
-# it is made of, and $plproxy_packages to that of PL/Proxy for it, which may not
-# exist: that of PG_CONFIG; else the newest one installed, with
-# its development files if any has them; else the newest one to be had.
+# it is made of, $plproxy_packages to that of PL/Proxy for it, and $other_packages to
+# those of other extensions that tests use, which may not exist: that of PG_CONFIG;
+# else the newest one installed, with its development files if any has them; else
+# the newest one to be had.
 choose_postgres() {
     local version
 
     postgres_packages=()
     plproxy_packages=()
+    other_packages=()
     if [ -n "${PG_CONFIG-}" ]; then
         bindir=$("$PG_CONFIG" --bindir) ||
             die "PG_CONFIG=$PG_CONFIG does not work: give the path of a" \
@@ -161,6 +163,7 @@ choose_postgres() {
     fi
     postgres_packages=("postgresql-$version" "postgresql-server-dev-$version")
     plproxy_packages=("postgresql-$version-plproxy")
+    other_packages=("postgresql-$version-partman" "postgresql-$version-cron")
 }
 
 die_without_postgres() {

@@ -1,0 +1,79 @@
+# Sourced by the scripts in this directory that need a Debian of their own, after
+# common.sh: makes one with debootstrap in the directory $root, runs commands in
+# it, and removes it. Writes what is not to be seen unless it fails to $tmp/log.
+#
+# Which Debian:
+#   $release        its name
+#   $script         the script of debootstrap that knows it, or empty
+#   $sources        lines for its /etc/apt/sources.list besides, or not set
+#   $extra          where else PostgreSQL $version is to be had from, or empty
+#   $MIRROR         where Debian is to be had; the mirror that apt uses, if not set
+
+mirror() {
+    local uri
+
+    uri=${MIRROR-}
+    [ -n "$uri" ] || uri=$(apt-get indextargets --format '$(REPO_URI)' \
+        'Created-By: Packages' 'Origin: Debian' | head -n 1)
+    [ -n "$uri" ] || die "apt knows no mirror of Debian: give one with MIRROR="
+    echo "$uri"
+}
+
+in_system() {
+    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
+        DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
+}
+
+# make_system PACKAGE...
+# Makes one with nothing but these packages, and what they depend on. Installing
+# PostgreSQL's server creates no cluster there.
+make_system() {
+    local mirror
+
+    mirror=$(mirror)
+    # A release that is to come is signed with keys that this one may not have.
+    debootstrap --variant=minbase ${script:+--no-check-gpg} "$release" "$root" \
+        "$mirror" ${script:+"$script"} >"$tmp/log" 2>&1 || return 1
+    cp /etc/resolv.conf "$root/etc/"
+    cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
+    # No question about a file that has just been copied and is a package's own.
+    printf '%s\n' 'Acquire::Check-Valid-Until "false";' \
+        'DPkg::Options { "--force-confold"; };' >"$root/etc/apt/apt.conf.d/90flakeid"
+    printf '%s\n' "${sources-}" >>"$root/etc/apt/sources.list"
+    if [ -n "$extra" ]; then
+        # From there nothing but PostgreSQL and its library.
+        echo "deb $mirror $extra main" >>"$root/etc/apt/sources.list"
+        printf '%s\n' "Package: /^postgresql.*-$version\$/ libpq5 libpq-dev" \
+            "Pin: release a=$extra" 'Pin-Priority: 990' >"$root/etc/apt/preferences.d/flakeid"
+    fi
+    mkdir -p "$root/dev/shm" "$root$cluster_conf_dir"
+    echo 'create_main_cluster = false' >"$root$cluster_conf"
+    mount -t proc proc "$root/proc" && mount -t tmpfs tmpfs "$root/dev/shm" || return 1
+    in_system apt-get -q update >>"$tmp/log" 2>&1
+    in_system apt-get -q install -y --no-install-recommends "$@" >>"$tmp/log" 2>&1
+}
+
+# The processes that have it as their root directory.
+processes_in_system() {
+    local process
+
+    for process in /proc/[0-9]*; do
+        if [ "$(readlink "$process/root")" = "$root" ]; then
+            echo "${process#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
+# First politely: to a postmaster, QUIT means to stop at once, but to tidy up the
+# shared memory.
+remove_system() {
+    local pids signal=QUIT tries=0
+
+    while pids=$(processes_in_system) && [ -n "$pids" ] && [ "$tries" -le 100 ]; do
+        [ $((tries += 1)) -le 50 ] || signal=KILL
+        kill "-$signal" $pids 2>/dev/null || true
+        sleep 0.1
+    done
+    umount "$root/dev/shm" "$root/proc" 2>/dev/null || true
+    rm -rf --one-file-system "$root"
+}
