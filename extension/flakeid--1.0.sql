@@ -166,11 +166,12 @@ GRANT SELECT ON @extschema@.flake_presets TO PUBLIC;
 -- The extension's own generators
 --
 -- last_value is the horizon, a bound of what was handed out; see
--- src/horizon.c.  The increment is such that nextval() fails.
+-- src/horizon.c.  The bounds are those of the layout's lifetime, and the
+-- increment is such that nextval() fails.
 
 CREATE SEQUENCE @extschema@.flake_default AS bigint
     INCREMENT 9223372036854775807
-    MINVALUE -4611686018427387903 MAXVALUE 4611686018427387903 NO CYCLE;
+    MINVALUE -1125899906842625 MAXVALUE 1125899906842623 NO CYCLE;
 
 COMMENT ON SEQUENCE @extschema@.flake_default IS
 'flakeid''s default generator: last_value is a bound of every id handed out, as time ticks << 10 | sequence; nextval() is not for it';
@@ -184,7 +185,7 @@ COMMENT ON SEQUENCE @extschema@.flake_default_uuid IS
 
 CREATE SEQUENCE @extschema@.flake_default_objectid AS bigint
     INCREMENT 9223372036854775807
-    MINVALUE -4611686018427387903 MAXVALUE 4611686018427387903 NO CYCLE;
+    MINVALUE -1 MAXVALUE 72057594037927935 NO CYCLE;
 
 COMMENT ON SEQUENCE @extschema@.flake_default_objectid IS
 'the generator of flake_objectid(): last_value is a bound of what was handed out, as seconds since 1970 << 24 | counter';

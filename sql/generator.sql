@@ -115,7 +115,10 @@ CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'orders_id'), wha
 ALTER SEQUENCE orders_id OWNED BY orders.id;
 INSERT INTO orders SELECT FROM generate_series(1, 10);
 SELECT max(id) AS before FROM orders \gset
-SELECT setval('orders_id', -4611686018427387903);
+SELECT setval('orders_id', seqmin) FROM pg_sequence WHERE seqrelid = 'orders_id'::regclass;
+SELECT code FROM attempt('SELECT setval(''orders_id'', max(id)) FROM orders');
+-- the same bounds as those of the extension's own
+SELECT count(*), count(DISTINCT (seqmin, seqmax, seqincrement)) FROM pg_sequence WHERE seqrelid IN ('orders_id'::regclass, 'flake_default'::regclass);
 SELECT flake_id(5, 'orders_id') > :before AS later;
 SELECT flake_id(5, 'orders_id') AS before \gset
 ALTER SEQUENCE orders_id RESTART;
@@ -162,6 +165,7 @@ SELECT count(*) FROM flake_stat WHERE generator::oid = :oid;
 -- the view shows also those that are in a sorry state
 SELECT flake_create_generator('sorry'), flake_create_generator('slow', 'ts:40 shard:1 seq:10 unit=1d epoch=2000-01-01');
 SELECT flake_id(5, 'sorry') > 0 AS id;
+ALTER SEQUENCE slow NO MAXVALUE;
 SELECT setval('slow', 1::bigint << 60);
 ALTER SEQUENCE sorry SET UNLOGGED;
 SELECT generator, horizon, horizon_time, ends FROM flake_generators WHERE generator::text IN ('sorry', 'slow') ORDER BY generator::text;

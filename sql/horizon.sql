@@ -68,8 +68,9 @@ SELECT * FROM attempt('SELECT flake_id(5)');
 ALTER SEQUENCE elsewhere RENAME TO flake_default;
 SELECT packed(flake_id(5)) > :high AS above;
 
--- Set past the lifetime, nothing is left.
-SELECT setval('flake_default', 4611686018427387903);
+-- Set past the lifetime, it stays; set to its end, nothing is left.
+SELECT code, regexp_replace(message, 'value \d+', 'value ID') FROM attempt($$SELECT setval('flake_default', flake_id(5))$$);
+SELECT setval('flake_default', 1125899906842623);
 \c -
 SET timezone = 'UTC';
 SET datestyle = 'ISO';

@@ -44,7 +44,7 @@ INSERT INTO flake_shard_map VALUES ('[0,63]', 'here');
 CREATE TABLE forbidden (n int GENERATED ALWAYS AS IDENTITY, command text);
 INSERT INTO forbidden (command) VALUES
     -- horizons
-    ($$SELECT setval('flake_default', 4611686018427387903)$$),
+    ($$SELECT setval('flake_default', 1125899906842623)$$),
     ($$SELECT setval('not_his', 1)$$),
     ($$SELECT last_value FROM flake_default$$),
     ($$ALTER SEQUENCE flake_default RESTART$$),

@@ -271,14 +271,20 @@ horizon_window(const FlakeLayout *layout)
 void
 flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
 {
+	int64		half = PG_INT64_MAX / 2;
+
 	/*
 	 * Ids before the epoch have negative packed values.  They fit if no more
 	 * than half of the range is used; with INCREMENT, which is as great as an
-	 * int64 can be, nextval() must leave the bounds from everywhere.
+	 * int64 can be, nextval() must leave the bounds from everywhere.  Nothing
+	 * beyond the layout's lifetime fits: setval() with an id is refused.
 	 */
-	*max = PG_INT64_MAX / 2;
-	*min = -*max;
-	if (!flake_layout_has_time(layout) || flake_layout_max_packed(layout) > *max)
+	if (flake_layout_has_time(layout) && flake_layout_max_packed(layout) <= half)
+	{
+		*max = flake_layout_max_packed(layout);
+		*min = Max(flake_layout_min_packed(layout) - 1, -half);
+	}
+	else
 	{
 		*max = PG_INT64_MAX;
 		*min = 1;

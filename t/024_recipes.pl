@@ -667,7 +667,11 @@ ActiveRecord::Migration.verbose = false
 if ARGV[0] == 'schema'
   load './schema.rb'
 elsif ARGV[0] == 'reset'
-  ActiveRecord::Base.connection.reset_pk_sequence!('albums')
+  begin
+    ActiveRecord::Base.connection.reset_pk_sequence!('albums')
+  rescue ActiveRecord::StatementInvalid => error
+    puts error.message
+  end
 else
   Dir['./db/migrate/*.rb'].each { |file| load file }
   CreatePhotos.new.migrate(:up)
@@ -706,14 +710,12 @@ CREATE TABLE albums (id bigint PRIMARY KEY DEFAULT flake_id(5, 'album_id'));
 ALTER SEQUENCE album_id OWNED BY albums.id;
 INSERT INTO albums VALUES (DEFAULT);
 ));
-		output_of('reset_pk_sequence!, the column owns the generator',
-			$directory, $ruby, 'run.rb', 'reset');
 		like(
-			(   $node->psql(
-					'app', '\set VERBOSITY sqlstate
-				INSERT INTO albums VALUES (DEFAULT)'))[2],
-			qr/22003/,
-			'which is the end of it');
+			output_of('reset_pk_sequence!, the column owns the generator',
+				$directory, $ruby, 'run.rb', 'reset'),
+			qr/value \d+ is out of bounds for sequence "album_id"/,
+			'which is an error');
+		app('INSERT INTO albums VALUES (DEFAULT)');
 
 		my $schema = slurp_file("$directory/schema.rb");
 		unlike(
