@@ -47,8 +47,9 @@ INSERT INTO comment (body) VALUES ('nice'), ('where is this?') RETURNING *;
 \echo '--- Taken apart: when, on which shard, which number in that millisecond.'
 \echo
 
-SELECT id, (flake_decode(id)).* FROM photo WHERE user_id = 42 LIMIT 3;
+SELECT id, d.* FROM photo, flake_decode(id) AS d WHERE user_id = 42 LIMIT 3;
 SELECT id AS one FROM photo WHERE user_id = 42 LIMIT 1 \gset
+\echo 'One of them:' :one
 SELECT flake_explain(:one);
 
 \echo

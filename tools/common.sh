@@ -104,6 +104,7 @@ unpack_pgbouncer() {
     fi
     install_if_available $(apt-cache depends --important pgbouncer |
         sed -n 's/^ *Depends: \(lib[^ :]*\)$/\1/p')
+    say "unpacking pgbouncer, for the time of the test"
     mkdir "$1"
     (
         cd "$1"

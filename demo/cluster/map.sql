@@ -3,7 +3,7 @@
 SELECT * FROM flake_shard_map;
 
 \echo
-\echo '--- No shard can have two servers.'
+\echo '--- No shard can have two servers: that is an error.'
 \echo
 
 \set ON_ERROR_STOP off
