@@ -209,7 +209,7 @@ AS 'MODULE_PATHNAME', 'flake_id'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_id(int) IS
-'next id of a logical shard (0 to 8191); waits up to flakeid.max_wait if ids are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25006 read-only, 42501 no USAGE on the generator, 53400 clock too far behind';
+'next id of a logical shard (0 to 8191); waits up to flakeid.max_wait if ids are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25006 read-only, 42501 no USAGE on the generator, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 the shard is detached or leased, or not attached with flakeid.require_attach';
 
 CREATE FUNCTION @extschema@.flake_id()
 RETURNS bigint
@@ -251,7 +251,7 @@ AS 'MODULE_PATHNAME', 'flake_last_id'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_last_id() IS
-'the id that this session minted last, its parallel workers not counted; error: 55000 if there is none';
+'the id that this session minted last, its parallel workers and wide ids not counted; error: 55000 if there is none';
 
 
 -- Look inside

@@ -154,7 +154,7 @@ check_state(const ShardState *state, int32 shard)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shard %d is detached", shard),
 				 errdetail("This server does not mint its ids any more."),
-				 errhint("Mint where the shard is now, or attach it here with flake_attach().")));
+				 errhint("Mint where the shard is now, or attach it here with flake_attach(). The view flake_shards says whether it is leased.")));
 	if (!state->attached && flake_require_attach)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
