@@ -256,6 +256,25 @@ is( value(
 	'half way: the view, too');
 
 #
+# Likewise, when it is the table that the column refers to
+#
+
+value($session,
+	'CREATE TABLE person (id bigint PRIMARY KEY); CREATE TABLE employee (id int PRIMARY KEY REFERENCES person); INSERT INTO person VALUES (1)'
+);
+$other = new_session($node);
+value($other, 'BEGIN; UPDATE person SET id = id');
+begin_migration($session, q('employee', 'id', 3));
+ok(wait_for_waiter(), 'refers to: the migration waits');
+is( code($other, 'INSERT INTO employee VALUES (1)'),
+	'none, but: ',
+	'refers to: the transaction can lock the table that is migrated');
+value($other, 'COMMIT');
+unlike((get_answer($session))[1],
+	qr/ERROR/, 'refers to: then the migration is done');
+end_session($other);
+
+#
 # With pgbench at work: its sessions wait and go on
 #
 
