@@ -1351,6 +1351,7 @@ DECLARE
     first text;                 -- the one of these to wait for
     in_use boolean;
     lock_timeout text := current_setting('lock_timeout');
+    began timestamptz := clock_timestamp();
     sequence record;
     problem record;
     largest bigint;
@@ -1454,7 +1455,10 @@ BEGIN
             PERFORM set_config('lock_timeout', lock_timeout, true);
             locked := locks;
         EXCEPTION WHEN lock_not_available THEN
-            IF NOT in_use THEN RAISE; END IF;       -- the caller's own lock_timeout
+            -- the caller's own lock_timeout, also of many short waits together
+            IF NOT in_use OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
+                RAISE;
+            END IF;
         END;
     END LOOP;
 
