@@ -275,6 +275,27 @@ unlike((get_answer($session))[1],
 end_session($other);
 
 #
+# Two at once: the second one finds what the first one has left
+#
+
+value($session,
+	'CREATE TABLE visit (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)');
+$other = new_session($node);
+value($other, 'BEGIN');
+ask($other, q(SELECT flake_migrate('visit', 'id', 3)));
+begin_migration($session, q('visit', 'id', 4));
+ok(wait_for_waiter(), 'two at once: the second one waits');
+value($other, 'COMMIT');
+unlike((get_answer($session))[1],
+	qr/ERROR/, 'two at once: then it is done, too');
+end_session($other);
+is( value(
+		$session,
+		'INSERT INTO visit DEFAULT VALUES RETURNING flake_shard(id)'),
+	4,
+	'two at once: the second one counts');
+
+#
 # With pgbench at work: its sessions wait and go on
 #
 
