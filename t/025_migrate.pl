@@ -193,6 +193,12 @@ wait_until(
 	'the session is gone');
 $victim->{run}->finish;
 $session->{run}->finish;
+wait_until(
+	sub {
+		return slurp_file($node->logfile) =~
+		  /all server processes terminated/;
+	},
+	'the server has noticed');
 wait_until_up($node);
 is(definitions(), $definitions, 'killed: columns and keys are as before');
 is(contents(), $contents, 'killed: rows are as before');
