@@ -1408,9 +1408,12 @@ BEGIN
         )
         SELECT array_agg(r.relation ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
                array_agg(r.attname ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
-               ARRAY(SELECT relation FROM related
-                     UNION      -- those that a widened column refers to: its foreign keys are made anew
-                     SELECT f.to_relation::oid FROM related JOIN reference f USING (relation, attname))
+               ARRAY(SELECT t
+                     FROM (SELECT relation FROM related
+                           UNION    -- those that a widened column refers to: its foreign keys are made anew
+                           SELECT f.to_relation::oid FROM related JOIN reference f USING (relation, attname)) AS r (t)
+                     -- Those of others may be referred to, but not be locked beforehand.
+                     WHERE t = target OR has_table_privilege(t, 'UPDATE, DELETE, TRUNCATE'))
         INTO relations, attributes, tables
         FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname;
         IF relations IS NULL THEN

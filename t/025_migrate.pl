@@ -281,6 +281,24 @@ unlike((get_answer($session))[1],
 end_session($other);
 
 #
+# Tables of others: to refer to one, and to be referred to, no right to lock it is
+# needed
+#
+
+value($session,
+	'CREATE ROLE clerk; CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO clerk, stranger; GRANT REFERENCES ON person TO clerk'
+);
+value($session,
+	'SET ROLE clerk; CREATE TABLE of_clerk (id int PRIMARY KEY REFERENCES person); GRANT REFERENCES ON of_clerk TO stranger'
+);
+value($session,
+	'SET ROLE stranger; CREATE TABLE of_stranger (id bigint REFERENCES of_clerk)'
+);
+value($session, 'SET ROLE clerk');
+migrate($session, q('of_clerk', 'id', 3));
+value($session, 'RESET ROLE');
+
+#
 # Two at once: the second one finds what the first one has left
 #
 
