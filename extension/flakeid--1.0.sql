@@ -1351,6 +1351,7 @@ DECLARE
     first text;                 -- the one of these to wait for
     in_use boolean;
     lock_timeout text := current_setting('lock_timeout');
+    began timestamptz := clock_timestamp();
     sequence record;
     problem record;
     largest bigint;
@@ -1359,37 +1360,38 @@ DECLARE
     statement text;
     n int := 0;
 BEGIN
-    SELECT c.relname, c.relkind, c.relispartition, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
-    FROM pg_class c
-    LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
-    WHERE c.oid = target;
-    IF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
-        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-            MESSAGE = format('cannot migrate "%s"', col.relname),
-            DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
-                          ELSE 'It is not a table.' END;
-    ELSIF col.attnum IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'undefined_column',
-            MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
-    ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
-        RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-            DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
-                          ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
-    ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-        RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
-            MESSAGE = 'cannot migrate in a transaction that does not see what others have committed meanwhile',
-            HINT = 'Use isolation level READ COMMITTED.';
-    ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
-        RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-            MESSAGE = format('shard %s is out of range', shard),
-            DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
-    END IF;
-
     -- Tables and views are locked all at once or not at all: when one is in use, the
     -- others are let go while it is waited for, because its user may want those next.
-    -- Then nobody adds a row, or refers to the column anew.
+    -- Then nobody adds a row, or refers to the column anew; and what was looked up
+    -- before is looked up again.
     LOOP
+        SELECT c.relname, c.relkind, c.relispartition, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+        FROM pg_class c
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+        WHERE c.oid = target;
+        IF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+            RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+                MESSAGE = format('cannot migrate "%s"', col.relname),
+                DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
+                              ELSE 'It is not a table.' END;
+        ELSIF col.attnum IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+                MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+        ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
+            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
+                              ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+        ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+            RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
+                MESSAGE = 'cannot migrate in a transaction that does not see what others have committed meanwhile',
+                HINT = 'Use isolation level READ COMMITTED.';
+        ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('shard %s is out of range', shard),
+                DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+        END IF;
+
         -- It, and the columns that refer to it, and so on; of partitioned tables, the
         -- topmost.  Those that are not bigint yet have to be.
         WITH RECURSIVE reference AS MATERIALIZED (
@@ -1406,7 +1408,12 @@ BEGIN
         )
         SELECT array_agg(r.relation ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
                array_agg(r.attname ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
-               array_agg(DISTINCT r.relation)
+               ARRAY(SELECT t
+                     FROM (SELECT relation FROM related
+                           UNION    -- those that a widened column refers to: its foreign keys are made anew
+                           SELECT f.to_relation::oid FROM related JOIN reference f USING (relation, attname)) AS r (t)
+                     -- Those of others may be referred to, but not be locked beforehand.
+                     WHERE t = target OR has_table_privilege(t, 'UPDATE, DELETE, TRUNCATE'))
         INTO relations, attributes, tables
         FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname;
         IF relations IS NULL THEN
@@ -1452,7 +1459,10 @@ BEGIN
             PERFORM set_config('lock_timeout', lock_timeout, true);
             locked := locks;
         EXCEPTION WHEN lock_not_available THEN
-            IF NOT in_use THEN RAISE; END IF;       -- the caller's own lock_timeout
+            -- the caller's own lock_timeout, also of many short waits together
+            IF NOT in_use OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
+                RAISE;
+            END IF;
         END;
     END LOOP;
 

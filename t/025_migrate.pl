@@ -193,6 +193,12 @@ wait_until(
 	'the session is gone');
 $victim->{run}->finish;
 $session->{run}->finish;
+wait_until(
+	sub {
+		return slurp_file($node->logfile) =~
+		  /all server processes terminated/;
+	},
+	'the server has noticed');
 wait_until_up($node);
 is(definitions(), $definitions, 'killed: columns and keys are as before');
 is(contents(), $contents, 'killed: rows are as before');
@@ -254,6 +260,64 @@ is( value(
 	),
 	'bigint',
 	'half way: the view, too');
+
+#
+# Likewise, when it is the table that the column refers to
+#
+
+value($session,
+	'CREATE TABLE person (id bigint PRIMARY KEY); CREATE TABLE employee (id int PRIMARY KEY REFERENCES person); INSERT INTO person VALUES (1)'
+);
+$other = new_session($node);
+value($other, 'BEGIN; UPDATE person SET id = id');
+begin_migration($session, q('employee', 'id', 3));
+ok(wait_for_waiter(), 'refers to: the migration waits');
+is( code($other, 'INSERT INTO employee VALUES (1)'),
+	'none, but: ',
+	'refers to: the transaction can lock the table that is migrated');
+value($other, 'COMMIT');
+unlike((get_answer($session))[1],
+	qr/ERROR/, 'refers to: then the migration is done');
+end_session($other);
+
+#
+# Tables of others: to refer to one, and to be referred to, no right to lock it is
+# needed
+#
+
+value($session,
+	'CREATE ROLE clerk; CREATE ROLE stranger; GRANT CREATE ON SCHEMA public TO clerk, stranger; GRANT REFERENCES ON person TO clerk'
+);
+value($session,
+	'SET ROLE clerk; CREATE TABLE of_clerk (id int PRIMARY KEY REFERENCES person); GRANT REFERENCES ON of_clerk TO stranger'
+);
+value($session,
+	'SET ROLE stranger; CREATE TABLE of_stranger (id bigint REFERENCES of_clerk)'
+);
+value($session, 'SET ROLE clerk');
+migrate($session, q('of_clerk', 'id', 3));
+value($session, 'RESET ROLE');
+
+#
+# Two at once: the second one finds what the first one has left
+#
+
+value($session,
+	'CREATE TABLE visit (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY)');
+$other = new_session($node);
+value($other, 'BEGIN');
+ask($other, q(SELECT flake_migrate('visit', 'id', 3)));
+begin_migration($session, q('visit', 'id', 4));
+ok(wait_for_waiter(), 'two at once: the second one waits');
+value($other, 'COMMIT');
+unlike((get_answer($session))[1],
+	qr/ERROR/, 'two at once: then it is done, too');
+end_session($other);
+is( value(
+		$session,
+		'INSERT INTO visit DEFAULT VALUES RETURNING flake_shard(id)'),
+	4,
+	'two at once: the second one counts');
 
 #
 # With pgbench at work: its sessions wait and go on

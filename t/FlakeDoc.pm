@@ -18,7 +18,8 @@ shows is what the tests run
 
 =head1 DESCRIPTION
 
-A block is what stands between two lines that begin with three backquotes.  A
+A block is what stands between two lines that begin with three backquotes; one
+that is indented, or whose language is not in small letters, is an error.  A
 comment just before it may say how it is to be run, and is not seen by who
 reads the page:
 
@@ -107,7 +108,7 @@ sub blocks
 			}
 			next;
 		}
-		if ($line =~ /^```(\w*)\s*$/)
+		if ($line =~ /^```([a-z]*)\s*$/)
 		{
 			$block = {
 				language => $1,
@@ -118,6 +119,10 @@ sub blocks
 				follows => $follows,
 			};
 			@directives = ();
+		}
+		elsif ($line =~ /^\s*(?:```|~~~)/)
+		{
+			die "$path, line $number: a block begins in a way that is not known";
 		}
 		elsif ($line =~ /\S/)
 		{
