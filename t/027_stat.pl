@@ -138,8 +138,8 @@ value($session, q(SELECT count(*) FROM flake_ids(1, 400, 'slow_id')));
 is(value($session, $waits),
 	'f|f|400', 'a burst that is not too long does not wait');
 value($session,
-	q(SELECT count(flake_id(1, 'slow_id')) FROM generate_series(1, 1600)));
-is(value($session, $waits), 't|t|2000', 'a longer one does');
+	q(SELECT count(flake_id(1, 'slow_id')) FROM generate_series(1, 7600)));
+is(value($session, $waits), 't|t|8000', 'a longer one does');
 
 my $before = value($session,
 	q(SELECT waits, wait_time FROM flake_stat WHERE generator = 'slow_id'::regclass)
