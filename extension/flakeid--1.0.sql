@@ -1308,7 +1308,10 @@ BEGIN
                            (SELECT CASE relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END FROM pg_class WHERE oid = partition),
                            partition);
         IF "concurrently" THEN
-            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s CONCURRENTLY', parent, partition);
+            -- An earlier attempt may have been broken off.
+            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s %s', parent, partition,
+                               (SELECT CASE WHEN inhdetachpending THEN 'FINALIZE' ELSE 'CONCURRENTLY' END
+                                FROM pg_inherits WHERE inhrelid = partition));
             RETURN NEXT dropping;
             CONTINUE;
         END IF;
