@@ -279,15 +279,8 @@ is(issued(8), 1, 'it counts again');
 $session = new_session($node);
 $pid = value($session, 'SELECT pg_backend_pid()');
 value($session, 'BEGIN; SELECT flake_id(8)');
-kill 'KILL', $pid;
+kill9_session($node, $pid);
 $session->{run}->finish;
-wait_until(
-	sub {
-		return slurp_file($node->logfile) =~
-		  /all server processes terminated/;
-	},
-	'the server has noticed');
-wait_until_up($node);
 is($node->safe_psql('postgres', 'SELECT count(*) FROM flake_stat'),
 	0, 'nothing after a crash');
 

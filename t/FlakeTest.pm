@@ -61,6 +61,7 @@ our @EXPORT = qw(
   start_with_clock
   wait_until
   wait_until_up
+  kill9_session
   start_clients
   minting_sql
   wait_for_more
@@ -150,6 +151,32 @@ sub wait_until_up
 			system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
 		},
 		'the server accepts connections');
+	return;
+}
+
+=pod
+
+=item kill9_session($node, $pid)
+
+Kills a session's process with kill -9, and waits until the server has started
+over, as it then does if restart_after_crash is on.  It takes a moment until it
+knows, in which it still accepts connections.
+
+=cut
+
+sub kill9_session
+{
+	my ($node, $pid) = @_;
+	my $offset = -s $node->logfile;
+
+	kill 'KILL', $pid;
+	wait_until(
+		sub {
+			return slurp_file($node->logfile, $offset) =~
+			  /all server processes terminated/;
+		},
+		'the server notices that a process was killed');
+	wait_until_up($node);
 	return;
 }
 
