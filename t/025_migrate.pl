@@ -94,13 +94,16 @@ sub wait_for_waiter
 	);
 }
 
-# pgbench's own transactions, by four clients, each a number of times.
+# pgbench's own transactions, by four clients, each a number of times.  Each has a
+# thread of its own: where one thread serves several, it waits for the server to
+# prepare a statement of one, and does not end the transactions of the others,
+# which the migration waits for.
 sub pgbench
 {
 	my ($protocol, $transactions) = @_;
 
-	return ('pgbench', '-n', '-c', '4', '-t', $transactions, '-M', $protocol,
-		$node->connstr('postgres'));
+	return ('pgbench', '-n', '-c', '4', '-j', '4', '-t', $transactions, '-M',
+		$protocol, $node->connstr('postgres'));
 }
 
 # Begins to migrate a column in that session.
@@ -265,7 +268,7 @@ $other = new_session($node);
 value($other, 'BEGIN; UPDATE person SET id = id');
 begin_migration($session, q('employee', 'id', 3));
 ok(wait_for_waiter(), 'refers to: the migration waits');
-is( code($other, 'INSERT INTO employee VALUES (1)'),
+is(code($other, 'INSERT INTO employee VALUES (1)'),
 	'none, but: ',
 	'refers to: the transaction can lock the table that is migrated');
 value($other, 'COMMIT');
