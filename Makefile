@@ -18,6 +18,8 @@ OBJS = \
 	src/mint.o \
 	src/shard.o \
 	src/lease.o \
+	src/guard.o \
+	src/execute.o \
 	src/own_table.o \
 	src/route.o \
 	src/wide.o \

@@ -770,6 +770,74 @@ COMMENT ON FUNCTION @extschema@.flake_server(int) IS
 'the server that holds a shard, from flake_shard_map; error: 02000 if there is none';
 
 
+-- Guards
+--
+-- Functions in PL/pgSQL are called by functions in SQL, which call by OID and get
+-- a ticket from flake_guard() first: see src/guard.c.
+
+CREATE TYPE @extschema@.flake_ticket;
+
+CREATE FUNCTION @extschema@.flake_ticket_in(cstring)
+RETURNS @extschema@.flake_ticket
+AS 'MODULE_PATHNAME', 'flake_ticket_in'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_ticket_in(cstring) IS
+'input function of flake_ticket: always error 0A000';
+
+CREATE FUNCTION @extschema@.flake_ticket_out(@extschema@.flake_ticket)
+RETURNS cstring
+AS 'MODULE_PATHNAME', 'flake_ticket_out'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_ticket_out(@extschema@.flake_ticket) IS
+'output function of flake_ticket';
+
+CREATE TYPE @extschema@.flake_ticket (
+    INPUT = @extschema@.flake_ticket_in,
+    OUTPUT = @extschema@.flake_ticket_out,
+    INTERNALLENGTH = 4,
+    PASSEDBYVALUE,
+    ALIGNMENT = int4
+);
+
+COMMENT ON TYPE @extschema@.flake_ticket IS
+'says that flake_guard() was called; for functions of flakeid that others of it call';
+
+CREATE FUNCTION @extschema@.flake_guard(schema text)
+RETURNS @extschema@.flake_ticket
+AS 'MODULE_PATHNAME', 'flake_guard'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_guard(text) IS
+'keeps the extension and its schema from being dropped or renamed until the end of the transaction; for functions of flakeid; errors: 25006 on a standby, 42704 if the extension was dropped, 55000 if its schema was renamed';
+
+CREATE FUNCTION @extschema@.flake_guard_schemas(ticket @extschema@.flake_ticket, schemas oid[])
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_guard_schemas'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_guard_schemas(@extschema@.flake_ticket, oid[]) IS
+'keeps schemas from being dropped or renamed by others until the end of the transaction; for functions of flakeid; error: 3F000 if one does not exist';
+
+CREATE FUNCTION @extschema@.flake_guard_relation(ticket @extschema@.flake_ticket, relation oid, exclusive boolean)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_guard_relation'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_guard_relation(@extschema@.flake_ticket, oid, boolean) IS
+'locks a table or view until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 without the privileges that LOCK TABLE asks for';
+
+CREATE FUNCTION @extschema@.flake_execute_steps(ticket @extschema@.flake_ticket, schemas oid[], relations oid[],
+    steps text[], announce boolean)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_execute_steps'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], text[], boolean) IS
+'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command; for functions of flakeid; errors: those of flake_execute_as(), 55000 if a command has led to a change of what the next one names';
+
+
 -- Schemas for shards
 
 -- Anybody may call it: it does no more than SET ROLE would allow.

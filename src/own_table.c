@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * own_table.c
- *	  The extension's own tables, which only its functions write; and doing
- *	  things as another role.
+ *	  The extension's own tables, which only its functions write.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -29,8 +28,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-
-PG_FUNCTION_INFO_V1(flake_execute_as);
 
 /*
  * For a parallel worker, whose relcache does not know what its leader did:
@@ -144,46 +141,4 @@ flake_execute_as_owner(Oid table, const char *statement, int nargs, Oid *types,
 		elog(ERROR, "could not execute \"%s\"", statement);
 	SetUserIdAndSecContext(user, security_context);
 	return SPI_processed;
-}
-
-/*
- * flake_execute_as(role oid, command text) returns void
- *
- * What the command calls can neither become the caller again nor change his
- * settings, as with CREATE INDEX and the like on a table of another role.
- */
-Datum
-flake_execute_as(PG_FUNCTION_ARGS)
-{
-	Oid			role = PG_GETARG_OID(0);
-	char	   *command = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	Oid			user;
-	int			security_context;
-	int			guc_level;
-	int			result;
-
-	/* A superuser passes as a member of a role that does not exist. */
-	(void) GetUserNameFromId(role, false);
-#if PG_VERSION_NUM >= 160000
-	check_can_set_role(GetUserId(), role);
-#else
-	check_is_member_of_role(GetUserId(), role);
-#endif
-
-	/* If this fails, the end of the transaction sets all of it back. */
-	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
-	guc_level = NewGUCNestLevel();
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	result = SPI_execute(command, false, 0);
-	if (result < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot execute \"%s\" as another role", command),
-				 errdetail_internal("%s", SPI_result_code_string(result))));
-	SPI_finish();
-	AtEOXact_GUC(false, guc_level);
-	SetUserIdAndSecContext(user, security_context);
-	PG_RETURN_VOID();
 }

@@ -1,0 +1,291 @@
+/*-------------------------------------------------------------------------
+ *
+ * execute.c
+ *	  SQL functions that execute commands as another role: downwards only, as a
+ *	  role that the current user may be.
+ *
+ * What such a command executes of the other role's (a check, the expression of an
+ * index, an event) runs in this transaction, whose locks do not keep it from
+ * anything.  It can rename what the next commands name, or put something else in
+ * its place.  So several commands are executed by one call, which resolves
+ * nothing by name in between, and before each of them
+ *
+ *	E1	the extension, the schemas and the relations that the commands name are
+ *		still the same, with the same names and owners, and
+ *	E2	the relation that the command is about belongs to the role that it is
+ *		executed as.  If it is one that an earlier command has made, no older one
+ *		is in its place.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "own_table.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+PG_FUNCTION_INFO_V1(flake_execute_as);
+PG_FUNCTION_INFO_V1(flake_execute_steps);
+
+/*
+ * Executes a command as a role that the current user may be; SPI is connected.
+ *
+ * What the command calls can neither become the caller again nor change his
+ * settings, as with CREATE INDEX and the like on a table of another role.
+ */
+static void
+execute_as(Oid role, const char *command)
+{
+	Oid			user;
+	int			security_context;
+	int			guc_level;
+	int			result;
+
+	/* A superuser passes as a member of a role that does not exist. */
+	(void) GetUserNameFromId(role, false);
+#if PG_VERSION_NUM >= 160000
+	check_can_set_role(GetUserId(), role);
+#else
+	check_is_member_of_role(GetUserId(), role);
+#endif
+
+	/* If this fails, the end of the transaction sets all of it back. */
+	GetUserIdAndSecContext(&user, &security_context);
+	SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
+	guc_level = NewGUCNestLevel();
+	result = SPI_execute(command, false, 0);
+	if (result < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot execute \"%s\" as another role", command),
+				 errdetail_internal("%s", SPI_result_code_string(result))));
+	AtEOXact_GUC(false, guc_level);
+	SetUserIdAndSecContext(user, security_context);
+}
+
+/* flake_execute_as(role oid, command text) returns void */
+Datum
+flake_execute_as(PG_FUNCTION_ARGS)
+{
+	char	   *command = text_to_cstring(PG_GETARG_TEXT_PP(1));
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	execute_as(PG_GETARG_OID(0), command);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
+
+/* What an object was called, where it was, and whose it was, at first. */
+typedef struct Known
+{
+	Oid			oid;
+	char	   *name;
+	Oid			schema;			/* of a relation */
+	Oid			owner;			/* of a relation */
+} Known;
+
+/* A command, and the relation that it is about. */
+typedef struct Step
+{
+	Oid			role;			/* as which it is executed */
+	RangeVar   *relation;		/* or NULL */
+	Oid			relation_oid;	/* or InvalidOid for a new one */
+	char	   *command;
+} Step;
+
+static Known
+look_at_schema(Oid oid)
+{
+	Known		known = {.oid = oid};
+
+	known.name = get_namespace_name(oid);
+	return known;
+}
+
+static Known
+look_at_relation(Oid oid)
+{
+	Known		known = {.oid = oid};
+
+	known.name = get_rel_name(oid);
+	if (known.name != NULL)
+	{
+		known.schema = get_rel_namespace(oid);
+		known.owner = flake_relation_owner(oid);
+	}
+	return known;
+}
+
+static bool
+is_same(const Known *a, const Known *b)
+{
+	return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) == 0 &&
+		a->schema == b->schema && a->owner == b->owner;
+}
+
+static Known *
+look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count)
+{
+	Datum	   *oids;
+	Known	   *known;
+
+	deconstruct_array(array, OIDOID, sizeof(Oid), true, TYPALIGN_INT, &oids,
+					  NULL, count);
+	known = palloc(*count * sizeof(Known));
+	for (int i = 0; i < *count; i++)
+		known[i] = look_at(DatumGetObjectId(oids[i]));
+	return known;
+}
+
+/* ERROR: what is executed has led to a change of what is to be executed next. */
+static void
+changed_meanwhile(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("%s was changed meanwhile", what),
+			 errdetail("Something that was executed, such as a function in a check or an index, has renamed, dropped or replaced it.")));
+}
+
+/* E1 */
+static void
+check_all(const Known *known, int count, Known (*look_at) (Oid oid),
+		  const char *kind)
+{
+	for (int i = 0; i < count; i++)
+	{
+		Known		now = look_at(known[i].oid);
+
+		if (!is_same(&known[i], &now))
+			changed_meanwhile(psprintf("%s \"%s\"", kind,
+									   known[i].name != NULL ? known[i].name : "?"));
+	}
+}
+
+/* E2 */
+static void
+check_relation(const Step *step)
+{
+	Oid			relation;
+	bool		is_as_expected;
+
+	if (step->relation == NULL)
+		return;
+	relation = RangeVarGetRelid(step->relation, NoLock, true);
+	if (step->relation_oid != InvalidOid)
+		is_as_expected = relation == step->relation_oid;
+	else if (OidIsValid(relation))
+	{
+		Relation	rel = relation_open(relation, AccessShareLock);
+
+		is_as_expected = flake_is_new(rel);
+		relation_close(rel, NoLock);
+	}
+	else
+		is_as_expected = false;
+	if (!is_as_expected || flake_relation_owner(relation) != step->role)
+		changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
+}
+
+/* Reads a row of the array of steps: role, relation, its OID, command. */
+#define STEP_COLUMNS	4
+
+static Step
+read_step(const Datum *values, const bool *nulls)
+{
+	Step		step = {0};
+
+	if (nulls[0] || nulls[3])
+		elog(ERROR, "a step has neither role nor command");
+	step.role = DatumGetObjectId(DirectFunctionCall1(oidin,
+													 CStringGetDatum(TextDatumGetCString(values[0]))));
+	if (!nulls[1])
+		step.relation = makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[1])));
+	if (!nulls[2])
+		step.relation_oid = DatumGetObjectId(DirectFunctionCall1(oidin,
+																 CStringGetDatum(TextDatumGetCString(values[2]))));
+	step.command = TextDatumGetCString(values[3]);
+	return step;
+}
+
+/*
+ * flake_execute_steps(ticket flake_ticket, schemas oid[], relations oid[],
+ *	steps text[], announce boolean) returns void
+ *
+ * steps is an array of rows (role, relation, its OID, command).  A role is an
+ * OID.  A relation is the qualified name, as SQL has to have it, of the one that
+ * the command is about, or null; without an OID, it is one that an earlier
+ * step has made.  The commands name these relations, those of the argument with
+ * that name, and what is in these schemas.  With announce there is a NOTICE
+ * before each.
+ */
+Datum
+flake_execute_steps(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
+	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(3);
+	bool		announce = PG_GETARG_BOOL(4);
+	Known		own_schema = look_at_schema(get_func_namespace(function));
+	int			schema_count;
+	Known	   *schemas = look_at_all(PG_GETARG_ARRAYTYPE_P(1), look_at_schema,
+									  &schema_count);
+	int			relation_count;
+	Known	   *relations = look_at_all(PG_GETARG_ARRAYTYPE_P(2), look_at_relation,
+										&relation_count);
+	Datum	   *values;
+	bool	   *nulls;
+	int			count;
+
+	deconstruct_array(steps, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
+					  &count);
+	if (count > 0 && (ARR_NDIM(steps) != 2 || ARR_DIMS(steps)[1] != STEP_COLUMNS))
+		elog(ERROR, "steps do not have %d columns", STEP_COLUMNS);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	for (int i = 0;; i += STEP_COLUMNS)
+	{
+		Step		step;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!OidIsValid(extension) ||
+			getExtensionOfObject(ProcedureRelationId, function) != extension)
+			changed_meanwhile("extension \"flakeid\"");
+		check_all(&own_schema, 1, look_at_schema, "schema");
+		check_all(schemas, schema_count, look_at_schema, "schema");
+		check_all(relations, relation_count, look_at_relation, "relation");
+		if (i >= count)
+			break;
+		step = read_step(&values[i], &nulls[i]);
+		check_relation(&step);
+		if (announce)
+			ereport(NOTICE,
+					(errmsg("%d/%d: %s", i / STEP_COLUMNS + 1,
+							count / STEP_COLUMNS, step.command)));
+		execute_as(step.role, step.command);
+	}
+	SPI_finish();
+	PG_RETURN_VOID();
+}
