@@ -573,6 +573,8 @@ SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_cata
 
 -- Shards
 
+-- src/own_table.c reads and writes this table and flake_leases, and reads
+-- flake_shard_map.  It refuses to if columns or indexes are others than these.
 CREATE TABLE @extschema@.flake_shard_state (
     generator  regclass NOT NULL,
     shard      int NOT NULL,
@@ -580,7 +582,7 @@ CREATE TABLE @extschema@.flake_shard_state (
     after      bigint,
     changed_at timestamptz NOT NULL,
     CONSTRAINT flake_shard_state_pkey PRIMARY KEY (generator, shard)
-);
+) USING heap;
 
 COMMENT ON TABLE @extschema@.flake_shard_state IS
 'the shards that were detached or attached on this server, by flake_detach(), flake_attach() and flake_lease(); see the view flake_shards';
@@ -605,6 +607,13 @@ FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
 
 ALTER TABLE @extschema@.flake_shard_state ENABLE REPLICA TRIGGER keep_state;
 
+-- A row can be skipped, a TRUNCATE only refused: also where it would be published.
+CREATE TRIGGER keep_rows BEFORE TRUNCATE
+ON @extschema@.flake_shard_state
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
+
+ALTER TABLE @extschema@.flake_shard_state ENABLE ALWAYS TRIGGER keep_rows;
+
 CREATE FUNCTION @extschema@.flake_detach(shard int,
     generator regclass DEFAULT '@extschema@.flake_default')
 RETURNS bigint
@@ -626,7 +635,7 @@ COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
 CREATE TABLE @extschema@.flake_leases (
     generator  regclass NOT NULL,
     shard      int NOT NULL,
-    owner      text NOT NULL,
+    owner      text COLLATE "C" NOT NULL,
     role       name NOT NULL,
     not_before timestamptz NOT NULL,
     expires_at timestamptz NOT NULL,
@@ -636,7 +645,7 @@ CREATE TABLE @extschema@.flake_leases (
     -- a leased shard is a detached one
     CONSTRAINT flake_leases_shard_fkey FOREIGN KEY (generator, shard)
         REFERENCES @extschema@.flake_shard_state (generator, shard)
-);
+) USING heap;
 
 COMMENT ON TABLE @extschema@.flake_leases IS
 'the shards that were leased to processes outside of the database, by flake_lease()';
@@ -658,6 +667,13 @@ ON @extschema@.flake_leases
 FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
 
 ALTER TABLE @extschema@.flake_leases ENABLE REPLICA TRIGGER keep_state;
+
+-- A row can be skipped, a TRUNCATE only refused: also where it would be published.
+CREATE TRIGGER keep_rows BEFORE TRUNCATE
+ON @extschema@.flake_leases
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
+
+ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_rows;
 
 CREATE FUNCTION @extschema@.flake_lease(owner text, ttl interval DEFAULT '1 hour',
     generator regclass DEFAULT '@extschema@.flake_default',
@@ -750,7 +766,7 @@ CREATE TABLE @extschema@.flake_shard_map (
     server name NOT NULL,
     CHECK (NOT pg_catalog.isempty(shards)),
     EXCLUDE USING gist (shards WITH OPERATOR(pg_catalog.&&))
-);
+) USING heap;
 
 COMMENT ON TABLE @extschema@.flake_shard_map IS
 'which server holds which logical shards; ranges cannot overlap';

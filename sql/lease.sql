@@ -6,7 +6,7 @@ CREATE FUNCTION leases() RETURNS TABLE (shard int, owner text, role name, begun 
 LANGUAGE sql AS $$
     SELECT shard, owner, replace(role, current_user, 'me'), not_before < clock_timestamp() + '1 s',
            CASE WHEN expires_at <= clock_timestamp() THEN 'over'
-                WHEN expires_at <= clock_timestamp() + interval '1 hour' THEN 'within an hour' ELSE 'later' END
+                WHEN expires_at <= clock_timestamp() + interval '1 hour 1 s' THEN 'within an hour' ELSE 'later' END
     FROM flake_leases WHERE generator = 'leased'::regclass ORDER BY shard
 $$;
 
@@ -170,7 +170,7 @@ COMMIT;
 \x off
 SELECT flake_lease(NULL), flake_renew('d', NULL, 'leased'), flake_release(NULL);
 
--- nor does the trigger that stops logical replication hide a lease
+-- nor does session_replication_role, which the triggers heed, hide a lease
 SET session_replication_role = replica;
 SELECT code, message FROM attempt($$SELECT flake_detach(3, 'leased')$$);
 RESET session_replication_role;

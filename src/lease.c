@@ -20,11 +20,16 @@
  *
  * The margin is flakeid.max_ahead.
  *
- * Who leases for the first time gets the shard whose lease has been over for
- * the longest time, or else the highest that is not in use: not minted since
- * the server started, neither detached nor attached, not in flake_shard_map.
- * Both are taken without waiting for others who are leasing, so that a
- * transaction that stays open keeps nothing but its own shard from them.
+ * A new owner gets the shard whose lease has been over for the longest time and
+ * that flake_shard_map does not have, or else the highest that is not in use: not
+ * minted since the server started, neither detached nor attached, not in
+ * flake_shard_map.  Both are taken without waiting for others who are leasing, so
+ * that a transaction that stays open keeps nothing but its own shard from them.
+ *
+ * Two locks keep the table right, always taken in this order and kept to the end
+ * of the transaction: the owner's, so that an owner has one lease; and the
+ * shard's (see shard.c), so that a shard has one, its row is changed by one
+ * transaction at a time, and L3 holds while it is.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -32,12 +37,13 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "access/xact.h"
-#include "admin.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_collation.h"
 #include "common/hashfn.h"
-#include "executor/spi.h"
+#include "common/int.h"
 #include "flakeid.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -45,11 +51,14 @@
 #include "lease.h"
 #include "miscadmin.h"
 #include "own_table.h"
+#include "route.h"
 #include "shard.h"
 #include "storage/lock.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(flake_lease);
@@ -76,13 +85,24 @@ typedef struct Request
 {
 	Oid			function;
 	Oid			sequence;
-	Oid			table;
-	char	   *table_name;
 	const char *owner;
 	FlakeLayout layout;
 	TimestampTz now;			/* after waiting for others, if at all */
 	int64		margin_us;
 } Request;
+
+/* The same owner must not get two shards at once. */
+static void
+lock_owner(const Request *request)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, request->sequence,
+						 hash_bytes((const unsigned char *) request->owner,
+									(int) strlen(request->owner)),
+						 OWNER_LOCK_CLASS);
+	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+}
 
 static void
 begin_request(Request *request, const char *owner, Oid sequence, Oid function,
@@ -105,102 +125,227 @@ begin_request(Request *request, const char *owner, Oid sequence, Oid function,
 				 errdetail("A lease is for the ids of a time.")));
 	request->function = function;
 	request->sequence = sequence;
-	request->table = flake_own_relation(LEASE_TABLE, function);
-	request->table_name = flake_own_relation_name(LEASE_TABLE, function);
 	request->owner = owner;
 	request->margin_us = flake_max_ahead_ms * INT64CONST(1000);
+	lock_owner(request);
 }
 
-/* A column of the first row that was found. */
-static Datum
-result(int column)
+/* An instant that is later by so much; timestamps end, and so does this. */
+static TimestampTz
+later(TimestampTz ts, int64 us)
 {
-	bool		isnull;
-	Datum		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
-									  column, &isnull);
+	TimestampTz sum;
 
-	Assert(!isnull);
-	return value;
+	if (pg_add_s64_overflow(ts, us, &sum) || sum >= END_TIMESTAMP)
+		return END_TIMESTAMP - 1;
+	return sum;
+}
+
+static void
+init_generator_key(ScanKeyData *key, Oid sequence)
+{
+	ScanKeyInit(key, LEASE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(sequence));
+}
+
+/* What finds the lease of a shard. */
+static void
+init_shard_keys(ScanKeyData keys[2], Oid sequence, int32 shard)
+{
+	init_generator_key(&keys[0], sequence);
+	ScanKeyInit(&keys[1], LEASE_SHARD, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(shard));
+}
+
+/* What finds the lease of an owner. */
+static void
+init_owner_keys(ScanKeyData keys[2], const Request *request)
+{
+	init_generator_key(&keys[0], request->sequence);
+	ScanKeyEntryInitialize(&keys[1], 0, LEASE_OWNER, BTEqualStrategyNumber,
+						   InvalidOid, C_COLLATION_OID, F_TEXTEQ,
+						   CStringGetTextDatum(request->owner));
+}
+
+/* A row of the table, but for its owner and its role. */
+static Lease
+get_lease(const OwnTable *table, HeapTuple row)
+{
+	Datum		values[LEASE_COLUMNS];
+	bool		nulls[LEASE_COLUMNS];
+	Lease		lease = {0};
+
+	heap_deform_tuple(row, RelationGetDescr(table->rel), values, nulls);
+	lease.shard = DatumGetInt32(values[LEASE_SHARD - 1]);
+	lease.not_before = DatumGetTimestampTz(values[LEASE_NOT_BEFORE - 1]);
+	lease.expires_at = DatumGetTimestampTz(values[LEASE_EXPIRES_AT - 1]);
+	lease.renewed_at = DatumGetTimestampTz(values[LEASE_RENEWED_AT - 1]);
+	return lease;
 }
 
 /*
- * Finds the owner's lease, over or not, and keeps others from changing it.
- * ERROR 42501 if it belongs to a role that the user is not a member of.
+ * The role whose members may renew and release a lease.  ERROR 42501 if the
+ * current user is none of them.
+ */
+static Oid
+get_role(const Request *request, const OwnTable *table, HeapTuple row)
+{
+	bool		isnull;
+	const char *name = NameStr(*DatumGetName(heap_getattr(row, LEASE_ROLE,
+														  RelationGetDescr(table->rel),
+														  &isnull)));
+	Oid			role = get_role_oid(name, true);
+
+	/* Of a role that was dropped or renamed, a superuser can take it. */
+	if (OidIsValid(role) ? !has_privs_of_role(GetUserId(), role) : !superuser())
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("the lease of owner \"%s\" belongs to role \"%s\"",
+						request->owner, name),
+				 errhint("Lease under another owner's name.")));
+	return OidIsValid(role) ? role : GetUserId();
+}
+
+/*
+ * Finds the owner's lease, over or not, and locks its shard.  ERROR 42501 if it
+ * belongs to a role that the user is not a member of.
  */
 static bool
 find_own(const Request *request, Lease *lease)
 {
-	Oid			types[] = {OIDOID, TEXTOID};
-	Datum		values[] = {
-		ObjectIdGetDatum(request->sequence),
-		CStringGetTextDatum(request->owner)
-	};
+	OwnTable	table = flake_own_table_open(LEASES, request->function, AccessShareLock);
+	ScanKeyData keys[2];
+	bool		is_locked = false;
 	bool		found;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT shard, role, not_before, expires_at, renewed_at FROM %s"
-											" WHERE generator OPERATOR(pg_catalog.=) $1"
-											" AND owner OPERATOR(pg_catalog.=) $2 FOR UPDATE",
-											request->table_name),
-								   lengthof(types), types, values, NULL) > 0;
-	if (found)
+	*lease = (Lease)
 	{
-		Name		role = DatumGetName(result(2));
-		Oid			role_oid = get_role_oid(NameStr(*role), true);
+		0
+	};
+	init_owner_keys(keys, request);
+	for (;;)
+	{
+		HeapTuple	row = flake_own_table_find(&table, table.second_index, 2, keys);
+		int32		locked_shard = lease->shard;
 
-		/* Of a role that was dropped or renamed, a superuser can take it. */
-		if (OidIsValid(role_oid) ? !has_privs_of_role(GetUserId(), role_oid)
-			: !superuser())
-			ereport(ERROR,
-					(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-					 errmsg("the lease of owner \"%s\" belongs to role \"%s\"",
-							request->owner, NameStr(*role)),
-					 errhint("Lease under another owner's name.")));
-		lease->role = OidIsValid(role_oid) ? role_oid : GetUserId();
-		lease->shard = DatumGetInt32(result(1));
-		lease->not_before = DatumGetTimestampTz(result(3));
-		lease->expires_at = DatumGetTimestampTz(result(4));
-		lease->renewed_at = DatumGetTimestampTz(result(5));
+		found = row != NULL;
+		if (found)
+		{
+			*lease = get_lease(&table, row);
+			lease->role = get_role(request, &table, row);
+		}
+		if (is_locked && (!found || lease->shard != locked_shard))
+		{
+			/* While we waited, the shard was taken from the owner. */
+			flake_shard_unlock(request->sequence, locked_shard, FLAKE_CHANGE_LEASE);
+			is_locked = false;
+		}
+		if (!found || is_locked)
+			break;
+		(void) flake_shard_lock(request->sequence, lease->shard,
+								FLAKE_CHANGE_LEASE, true);
+		is_locked = true;
 	}
-	SPI_finish();
+	flake_own_table_close(&table);
 	return found;
+}
+
+/*
+ * For list_sort(): the lease first that has been over for longer; if two have
+ * been for equally long, that of the higher shard.
+ */
+static int
+compare_ends(const ListCell *a, const ListCell *b)
+{
+	const Lease *lease_a = lfirst(a);
+	const Lease *lease_b = lfirst(b);
+
+	if (lease_a->expires_at != lease_b->expires_at)
+		return lease_a->expires_at < lease_b->expires_at ? -1 : 1;
+	return (lease_a->shard < lease_b->shard) - (lease_a->shard > lease_b->shard);
+}
+
+/* The leases that have been over for a margin, as they are now. */
+static List *
+list_lapsed(const Request *request, const OwnTable *table)
+{
+	List	   *leases = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	init_generator_key(&key, request->sequence);
+	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Lease		lease = get_lease(table, row);
+
+		if (later(lease.expires_at, request->margin_us) <= request->now)
+		{
+			Lease	   *copy = palloc(sizeof(Lease));
+
+			*copy = lease;
+			leases = lappend(leases, copy);
+		}
+	}
+	systable_endscan(scan);
+	list_sort(leases, compare_ends);
+	return leases;
+}
+
+/*
+ * Locks the shard of a lease that is over, and reads the lease again.  False if it
+ * cannot be had without waiting, or not any more.
+ */
+static bool
+take_lapsed(const Request *request, const OwnTable *table, Lease *lease)
+{
+	ScanKeyData keys[2];
+	HeapTuple	row;
+
+	if (flake_map_find(lease->shard, request->function, NULL, NULL) ||
+		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
+		return false;
+	init_shard_keys(keys, request->sequence, lease->shard);
+	row = flake_own_table_find(table, table->index, 2, keys);
+	if (row != NULL)
+	{
+		*lease = get_lease(table, row);
+		if (later(lease->expires_at, request->margin_us) <= request->now &&
+			flake_shard_is_detached(request->sequence, lease->shard, request->function))
+			return true;
+	}
+	flake_shard_unlock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE);
+	return false;
 }
 
 /* Finds the lease that has been over for the longest time, to take it over. */
 static bool
 find_lapsed(const Request *request, Lease *lease)
 {
-	Oid			types[] = {OIDOID, TIMESTAMPTZOID};
-	Datum		values[] = {
-		ObjectIdGetDatum(request->sequence),
-		TimestampTzGetDatum(request->now - request->margin_us)
-	};
-	bool		found;
+	OwnTable	table = flake_own_table_open(LEASES, request->function, AccessShareLock);
+	List	   *leases = list_lapsed(request, &table);
+	bool		found = false;
+	ListCell   *lc;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	found = flake_execute_as_owner(request->table,
-								   psprintf("SELECT shard, expires_at, not_before FROM %s"
-											" WHERE generator OPERATOR(pg_catalog.=) $1"
-											" AND expires_at OPERATOR(pg_catalog.<=) $2"
-											" ORDER BY expires_at LIMIT 1 FOR UPDATE SKIP LOCKED",
-											request->table_name),
-								   lengthof(types), types, values, NULL) > 0;
-	if (found)
+	foreach(lc, leases)
 	{
-		lease->shard = DatumGetInt32(result(1));
+		CHECK_FOR_INTERRUPTS();
+		*lease = *(Lease *) lfirst(lc);
+		if (!take_lapsed(request, &table, lease))
+			continue;
+		found = true;
 		lease->role = GetUserId();
 		lease->renewed_at = request->now;
 
 		/* L1, L3 */
-		lease->expires_at = DatumGetTimestampTz(result(2));
-		lease->not_before = Max(DatumGetTimestampTz(result(3)),
-								lease->expires_at + request->margin_us);
+		lease->not_before = Max(lease->not_before,
+								later(lease->expires_at, request->margin_us));
 		lease->not_before = Max(lease->not_before, request->now);
+		break;
 	}
-	SPI_finish();
+	list_free_deep(leases);
+	flake_own_table_close(&table);
 	return found;
 }
 
@@ -235,6 +380,53 @@ take_unused(const Request *request, int32 lower, int32 upper, Lease *lease)
 	return false;
 }
 
+/* For qsort(): the range first that ends at a higher shard. */
+static int
+compare_ranges(const void *a, const void *b)
+{
+	int64		upper_a = ((const ShardRange *) a)->upper;
+	int64		upper_b = ((const ShardRange *) b)->upper;
+
+	return (upper_b > upper_a) - (upper_b < upper_a);
+}
+
+/* The shards that either table has, the highest first. */
+static ShardRange *
+used_ranges(const Request *request, int *count)
+{
+	OwnTable	states = flake_own_table_open(SHARD_STATE, request->function,
+											  AccessShareLock);
+	ShardRange *ranges = flake_map_ranges(request->function, count);
+	int			room = *count;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(request->sequence));
+	scan = systable_beginscan(states.rel, states.index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		bool		isnull;
+		int32		shard = DatumGetInt32(heap_getattr(row, STATE_SHARD,
+													   RelationGetDescr(states.rel),
+													   &isnull));
+
+		if (*count >= room)
+		{
+			room = Max(2 * room, 64);
+			ranges = repalloc_huge(ranges, room * sizeof(ShardRange));
+		}
+		ranges[*count].lower = shard;
+		ranges[*count].upper = shard;
+		(*count)++;
+	}
+	systable_endscan(scan);
+	flake_own_table_close(&states);
+	qsort(ranges, *count, sizeof(ShardRange), compare_ranges);
+	return ranges;
+}
+
 /*
  * Finds a shard that is not in use, and reserves it.  As a layout can have
  * 2^31 shards, it is the gaps between those in the tables that are gone through.
@@ -242,62 +434,37 @@ take_unused(const Request *request, int32 lower, int32 upper, Lease *lease)
 static bool
 find_new(const Request *request, Lease *lease)
 {
-	int32		max_shard = flake_layout_max_shard(&request->layout);
-	Oid			types[] = {OIDOID, INT4OID};
-	Datum		values[] = {
-		ObjectIdGetDatum(request->sequence),
-		Int32GetDatum(max_shard)
-	};
-	uint64		count;
-	SPITupleTable *gaps;
+	int64		upper = flake_layout_max_shard(&request->layout);
+	int			count;
+	ShardRange *used = used_ranges(request, &count);
 	bool		found = false;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-
-	/* In bigint, because an int4range has no end behind the last int. */
-	count = flake_execute_as_owner(request->table,
-								   psprintf("SELECT pg_catalog.lower(g)::pg_catalog.int4,"
-											" (pg_catalog.upper(g) OPERATOR(pg_catalog.-) 1)::pg_catalog.int4"
-											" FROM pg_catalog.unnest(pg_catalog.int8multirange(pg_catalog.int8range(0, $2, '[]'))"
-											" OPERATOR(pg_catalog.-) coalesce((SELECT pg_catalog.range_agg(u.used) FROM"
-											" (SELECT pg_catalog.int8range(t.shard, t.shard, '[]') FROM %s t"
-											" WHERE t.generator OPERATOR(pg_catalog.=) $1 UNION ALL"
-											" SELECT pg_catalog.int8range(pg_catalog.lower(m.shards), pg_catalog.upper(m.shards))"
-											" FROM %s m) AS u (used)), '{}')) AS g"
-											" ORDER BY 1 DESC",
-											flake_own_relation_name("flake_shard_state", request->function),
-											flake_own_relation_name("flake_shard_map", request->function)),
-								   lengthof(types), types, values, NULL);
-	gaps = SPI_tuptable;
-	for (uint64 i = 0; i < count && !found; i++)
+	for (int i = 0; i < count && !found && upper >= 0; i++)
 	{
-		bool		isnull;
-		int32		lower = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 1, &isnull));
-		int32		upper = DatumGetInt32(SPI_getbinval(gaps->vals[i], gaps->tupdesc, 2, &isnull));
-
-		found = take_unused(request, lower, upper, lease);
+		if (used[i].upper < upper)
+			found = take_unused(request, Max(used[i].upper + 1, 0), upper, lease);
+		upper = Min(upper, used[i].lower - 1);
 	}
-	SPI_finish();
-	return found;
+	pfree(used);
+	return found || (upper >= 0 && take_unused(request, 0, upper, lease));
 }
 
 /* Raises ERROR 53400: there is no shard to lease. */
 static void
 none_left(const Request *request)
 {
-	Oid			types[] = {OIDOID};
-	Datum		values[] = {ObjectIdGetDatum(request->sequence)};
+	OwnTable	table = flake_own_table_open(LEASES, request->function, AccessShareLock);
 	TimestampTz next = DT_NOEND;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	if (flake_execute_as_owner(request->table,
-							   psprintf("SELECT expires_at FROM %s WHERE generator OPERATOR(pg_catalog.=) $1"
-										" ORDER BY expires_at LIMIT 1", request->table_name),
-							   lengthof(types), types, values, NULL) > 0)
-		next = DatumGetTimestampTz(result(1)) + request->margin_us;
-	SPI_finish();
+	init_generator_key(&key, request->sequence);
+	scan = systable_beginscan(table.rel, table.index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		next = Min(next, later(get_lease(&table, row).expires_at, request->margin_us));
+	systable_endscan(scan);
+	flake_own_table_close(&table);
 	ereport(ERROR,
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 errmsg("generator \"%s\" has no shard left to lease",
@@ -326,36 +493,42 @@ add_ttl(TimestampTz from, Interval *ttl)
 	return end;
 }
 
-/* Writes the lease: a new row, or that of the shard. */
+/* Writes the lease: a new row, or that of the shard, which is locked. */
 static void
 store(const Request *request, const Lease *lease)
 {
-	Oid			types[] = {OIDOID, INT4OID, TEXTOID, NAMEOID, TIMESTAMPTZOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+	OwnTable	table;
+	ScanKeyData keys[2];
+	HeapTuple	row;
 	NameData	role = {{0}};
-	Datum		values[] = {
-		ObjectIdGetDatum(request->sequence),
-		Int32GetDatum(lease->shard),
-		CStringGetTextDatum(request->owner),
-		NameGetDatum(&role),
-		TimestampTzGetDatum(lease->not_before),
-		TimestampTzGetDatum(lease->expires_at),
-		TimestampTzGetDatum(lease->renewed_at)
-	};
+	Datum		values[LEASE_COLUMNS];
+	bool		nulls[LEASE_COLUMNS] = {false};
+
+	/* L3 */
+	if (!flake_shard_is_detached(request->sequence, lease->shard, request->function))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard %d is leased, but not detached", lease->shard),
+				 errdetail("Its row in \"flake_shard_state\" was changed by hand."),
+				 errhint("Detach it with flake_detach() when the lease is over.")));
 
 	namestrcpy(&role, GetUserNameFromId(lease->role, false));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	values[LEASE_GENERATOR - 1] = ObjectIdGetDatum(request->sequence);
+	values[LEASE_SHARD - 1] = Int32GetDatum(lease->shard);
+	values[LEASE_OWNER - 1] = CStringGetTextDatum(request->owner);
+	values[LEASE_ROLE - 1] = NameGetDatum(&role);
+	values[LEASE_NOT_BEFORE - 1] = TimestampTzGetDatum(lease->not_before);
+	values[LEASE_EXPIRES_AT - 1] = TimestampTzGetDatum(lease->expires_at);
+	values[LEASE_RENEWED_AT - 1] = TimestampTzGetDatum(lease->renewed_at);
 
-	/* No row is written if session_replication_role is replica. */
-	if (flake_execute_as_owner(request->table,
-							   psprintf("INSERT INTO %s VALUES ($1, $2, $3, $4, $5, $6, $7)"
-										" ON CONFLICT ON CONSTRAINT flake_leases_pkey DO UPDATE SET owner = excluded.owner,"
-										" role = excluded.role, not_before = excluded.not_before,"
-										" expires_at = excluded.expires_at, renewed_at = excluded.renewed_at",
-										request->table_name),
-							   lengthof(types), types, values, NULL) != 1)
-		elog(ERROR, "could not write the lease of shard %d", lease->shard);
-	SPI_finish();
+	table = flake_own_table_open(LEASES, request->function, RowExclusiveLock);
+	init_shard_keys(keys, request->sequence, lease->shard);
+	row = flake_own_table_lock(&table, table.index, 2, keys, LockWaitBlock);
+	if (row != NULL)
+		flake_own_table_update(&table, row, values, nulls);
+	else
+		flake_own_table_insert(&table, values, nulls);
+	flake_own_table_close(&table);
 }
 
 /*
@@ -370,7 +543,6 @@ flake_lease(PG_FUNCTION_ARGS)
 	Oid			sequence = PG_GETARG_OID(2);
 	Request		request;
 	Lease		lease;
-	LOCKTAG		tag;
 	bool		is_own;
 	int64		tick;
 	TupleDesc	desc;
@@ -381,11 +553,6 @@ flake_lease(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	begin_request(&request, owner, sequence, fcinfo->flinfo->fn_oid, "flake_lease()");
 
-	/* The same owner must not get two shards at once. */
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence,
-						 hash_bytes((unsigned char *) owner, (int) strlen(owner)),
-						 OWNER_LOCK_CLASS);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 	is_own = find_own(&request, &lease);
 
 	/* Both may have waited for a transaction of the same owner. */
@@ -396,7 +563,7 @@ flake_lease(PG_FUNCTION_ARGS)
 
 		/* L2, L3 */
 		lease.renewed_at = Max(request.now, lease.renewed_at);
-		after = Min(lease.renewed_at, lease.expires_at) + request.margin_us;
+		after = later(Min(lease.renewed_at, lease.expires_at), request.margin_us);
 		lease.not_before = Max(lease.not_before, Max(lease.renewed_at, after));
 	}
 	else if (!find_lapsed(&request, &lease) && !find_new(&request, &lease))
@@ -468,31 +635,29 @@ flake_release(PG_FUNCTION_ARGS)
 bool
 flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
 {
-	Oid			types[] = {OIDOID, INT4OID};
-	Datum		values[] = {
-		ObjectIdGetDatum(sequence),
-		Int32GetDatum(shard)
-	};
-	bool		found;
+	OwnTable	table = flake_own_table_open(LEASES, function, RowExclusiveLock);
+	ScanKeyData keys[2];
+	HeapTuple	row;
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	found = flake_execute_as_owner(flake_own_relation(LEASE_TABLE, function),
-								   psprintf("DELETE FROM %s WHERE generator OPERATOR(pg_catalog.=) $1"
-											" AND shard OPERATOR(pg_catalog.=) $2 RETURNING owner, expires_at",
-											flake_own_relation_name(LEASE_TABLE, function)),
-								   lengthof(types), types, values, NULL) > 0;
-	if (found)
+	init_shard_keys(keys, sequence, shard);
+	row = flake_own_table_lock(&table, table.index, 2, keys, LockWaitBlock);
+	if (row != NULL)
 	{
-		*upto = DatumGetTimestampTz(result(2)) + flake_max_ahead_ms * INT64CONST(1000);
+		bool		isnull;
+
+		*upto = later(get_lease(&table, row).expires_at,
+					  flake_max_ahead_ms * INT64CONST(1000));
 		if (*upto > GetCurrentTimestamp())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("shard %d is leased to owner \"%s\"", shard,
-							TextDatumGetCString(result(1))),
+							TextDatumGetCString(heap_getattr(row, LEASE_OWNER,
+															 RelationGetDescr(table.rel),
+															 &isnull))),
 					 errdetail("It can be taken back at %s.", timestamptz_to_str(*upto)),
 					 errhint("The owner can give it back earlier with flake_release().")));
+		flake_own_table_delete(&table, row);
 	}
-	SPI_finish();
-	return found;
+	flake_own_table_close(&table);
+	return row != NULL;
 }

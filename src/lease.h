@@ -14,8 +14,6 @@
 
 #pragma GCC visibility push(hidden)
 
-#define LEASE_TABLE		"flake_leases"
-
 /*
  * Forgets the lease of a shard, if there is one, because this server is to mint
  * the shard, or another.  True if there was one, and sets *upto: ids of that

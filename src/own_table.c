@@ -1,7 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * own_table.c
- *	  The extension's own tables, which only its functions write.
+ *	  The extension's own tables, as relations.
+ *
+ * They are read and written by way of the access methods, not by SQL: nothing of
+ * anybody (trigger, rule, policy, default, cast, operator) is executed on the way,
+ * no name is resolved but here, and nobody's rights are needed but the caller's to
+ * call the function.  So a table must be exactly the one that the install script
+ * has made:
+ *
+ *	T1	It is in the schema of the function that was called, and has its owner and
+ *		its extension.  (The creator of the extension may add tables to it, but
+ *		does not own it: a superuser does.)
+ *	T2	It is a plain permanent table in heap, with these columns.
+ *	T3	It has these indexes.  Others, such as REINDEX CONCURRENTLY makes, are of
+ *		columns alone, with PostgreSQL's own operators.
+ *
+ * What SQL did unseen must be done by those who write: for each table, locks that
+ * are named where it is written (shard.c, lease.c) see to it that no two change
+ * a row at once, and that what one row says of another stays true.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -11,106 +28,107 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/parallel.h"
+#include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/table.h"
+#include "access/tableam.h"
+#include "access/transam.h"
 #include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
-#include "executor/spi.h"
-#include "fmgr.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "own_table.h"
-#include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
-#include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/*
- * For a parallel worker, whose relcache does not know what its leader did:
- * whether a relation is older than this transaction.  If so, there is a version
- * of its pg_class row that is; and if the transaction has given it another file,
- * has replaced one with another file.
- */
-static bool
-is_older(Relation rel, bool *has_new_file)
+#define MAX_KEYS	2
+
+typedef struct Column
 {
-	Relation	pg_class = table_open(RelationRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		older = false;
+	const char *name;
+	Oid			type;
+	Oid			collation;
+} Column;
 
-	*has_new_file = false;
-	ScanKeyInit(&key, Anum_pg_class_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(RelationGetRelid(rel)));
-	scan = systable_beginscan(pg_class, ClassOidIndexId, true, SnapshotAny, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		TransactionId xmin = HeapTupleHeaderGetXmin(tuple->t_data);
-		TransactionId xmax = HeapTupleHeaderGetUpdateXid(tuple->t_data);
+static const struct
+{
+	const char *name;
+	int			column_count;
+	Column		columns[MAX_OWN_COLUMNS];
+	Oid			access_method;	/* of the index */
+	AttrNumber	keys[MAX_KEYS]; /* 0 where there is none */
+	AttrNumber	second_keys[MAX_KEYS];
+}			definitions[] =
 
-		if (TransactionIdIsCurrentTransactionId(xmin))
-			continue;
-		older = true;
-		if (TransactionIdIsCurrentTransactionId(xmax) &&
-			((Form_pg_class) GETSTRUCT(tuple))->relfilenode != rel->rd_rel->relfilenode)
-			*has_new_file = true;
-	}
-	systable_endscan(scan);
-	table_close(pg_class, AccessShareLock);
-	return older;
-}
+{
+	[SHARD_STATE] = {
+		"flake_shard_state",
+		STATE_COLUMNS,
+		{
+			{"generator", REGCLASSOID, InvalidOid},
+			{"shard", INT4OID, InvalidOid},
+			{"attached", BOOLOID, InvalidOid},
+			{"after", INT8OID, InvalidOid},
+			{"changed_at", TIMESTAMPTZOID, InvalidOid},
+		},
+		BTREE_AM_OID,
+		{STATE_GENERATOR, STATE_SHARD},
+		{0}
+	},
+	[LEASES] = {
+		"flake_leases",
+		LEASE_COLUMNS,
+		{
+			{"generator", REGCLASSOID, InvalidOid},
+			{"shard", INT4OID, InvalidOid},
+			{"owner", TEXTOID, C_COLLATION_OID},
+			{"role", NAMEOID, C_COLLATION_OID},
+			{"not_before", TIMESTAMPTZOID, InvalidOid},
+			{"expires_at", TIMESTAMPTZOID, InvalidOid},
+			{"renewed_at", TIMESTAMPTZOID, InvalidOid},
+		},
+		BTREE_AM_OID,
+		{LEASE_GENERATOR, LEASE_SHARD},
+		{LEASE_GENERATOR, LEASE_OWNER}
+	},
+	[SHARD_MAP] = {
+		"flake_shard_map",
+		MAP_COLUMNS,
+		{
+			{"shards", INT4RANGEOID, InvalidOid},
+			{"server", NAMEOID, C_COLLATION_OID},
+		},
+		GIST_AM_OID,
+		{MAP_SHARDS, 0},
+		{0}
+	},
+};
 
 bool
 flake_is_new(Relation rel)
 {
-	bool		has_new_file;
-
-	if (IsParallelWorker())
-		return !is_older(rel, &has_new_file);
 	return rel->rd_createSubid != InvalidSubTransactionId;
 }
 
 bool
 flake_has_new_file(Relation rel)
 {
-	bool		has_new_file;
-
-	if (IsParallelWorker())
-	{
-		(void) is_older(rel, &has_new_file);
-		return has_new_file;
-	}
 #if PG_VERSION_NUM >= 160000
 	return rel->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
 #else
 	return rel->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
 #endif
-}
-
-Oid
-flake_own_relation(const char *name, Oid function)
-{
-	Oid			relation = get_relname_relid(name, get_func_namespace(function));
-
-	if (!OidIsValid(relation))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation \"%s\" does not exist", name),
-				 errdetail("It belongs to extension \"flakeid\"."),
-				 errhint("Create the extension again.")));
-	return relation;
-}
-
-char *
-flake_own_relation_name(const char *name, Oid function)
-{
-	return quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-									  name);
 }
 
 Oid
@@ -126,19 +144,328 @@ flake_relation_owner(Oid relation)
 	return owner;
 }
 
-uint64
-flake_execute_as_owner(Oid table, const char *statement, int nargs, Oid *types,
-					   Datum *values, const char *nulls)
+/* T1: whether it belongs to the function. */
+static bool
+is_of_function(Relation rel, Oid function)
 {
-	Oid			user;
-	int			security_context;
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	Oid			extension;
+	bool		result;
 
-	/* If this fails, the end of the transaction sets the user back. */
-	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(flake_relation_owner(table),
-						   security_context | SECURITY_LOCAL_USERID_CHANGE);
-	if (SPI_execute_with_args(statement, nargs, types, values, nulls, false, 0) < 0)
-		elog(ERROR, "could not execute \"%s\"", statement);
-	SetUserIdAndSecContext(user, security_context);
-	return SPI_processed;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	result = form->pronamespace == RelationGetNamespace(rel) &&
+		form->proowner == rel->rd_rel->relowner;
+	ReleaseSysCache(tuple);
+	extension = getExtensionOfObject(ProcedureRelationId, function);
+	return result && OidIsValid(extension) &&
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) == extension;
+}
+
+/* T2: whether it is a table with these columns. */
+static bool
+has_columns(Relation rel, OwnTableId id)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION ||
+		rel->rd_rel->relpersistence != RELPERSISTENCE_PERMANENT ||
+		rel->rd_rel->relam != HEAP_TABLE_AM_OID ||
+		rel->rd_rel->relispartition ||
+		desc->natts != definitions[id].column_count)
+		return false;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+		const Column *column = &definitions[id].columns[i];
+
+		if (attribute->attisdropped ||
+			strcmp(NameStr(attribute->attname), column->name) != 0 ||
+			attribute->atttypid != column->type ||
+			attribute->attcollation != column->collation ||
+			attribute->attnotnull != (id != SHARD_STATE || i + 1 != STATE_AFTER))
+			return false;
+	}
+	return true;
+}
+
+/* T3: whether all that an index calls is PostgreSQL's own. */
+static bool
+is_plain_index(Relation index)
+{
+	if (RelationGetIndexExpressions(index) != NIL ||
+		RelationGetIndexPredicate(index) != NIL ||
+		index->rd_rel->relam >= FirstNormalObjectId)
+		return false;
+	for (int i = 0; i < IndexRelationGetNumberOfKeyAttributes(index); i++)
+	{
+		if (index->rd_opfamily[i] >= FirstNormalObjectId)
+			return false;
+	}
+	return true;
+}
+
+/* Whether an index has exactly these keys, and finds every row. */
+static bool
+is_index_of(Relation index, Oid access_method, const AttrNumber keys[MAX_KEYS])
+{
+	Form_pg_index form = index->rd_index;
+	int			nkeys = keys[1] != 0 ? 2 : 1;
+
+	if (index->rd_rel->relam != access_method ||
+		!form->indisvalid || !form->indisready || !form->indimmediate ||
+		form->indisunique != (access_method == BTREE_AM_OID) ||
+		form->indnatts != nkeys)
+		return false;
+	for (int i = 0; i < nkeys; i++)
+	{
+		if (form->indkey.values[i] != keys[i])
+			return false;
+	}
+	return true;
+}
+
+/* T3: finds the indexes; whether all are as they must be. */
+static bool
+find_indexes(OwnTable *table, OwnTableId id)
+{
+	List	   *indexes = RelationGetIndexList(table->rel);
+	bool		all_are_plain = true;
+	ListCell   *lc;
+
+	table->index = InvalidOid;
+	table->second_index = InvalidOid;
+	foreach(lc, indexes)
+	{
+		Relation	index = relation_open(lfirst_oid(lc), AccessShareLock);
+
+		all_are_plain &= is_plain_index(index);
+		if (is_index_of(index, definitions[id].access_method, definitions[id].keys))
+			table->index = RelationGetRelid(index);
+		else if (definitions[id].second_keys[0] != 0 &&
+				 is_index_of(index, BTREE_AM_OID, definitions[id].second_keys))
+			table->second_index = RelationGetRelid(index);
+		relation_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return all_are_plain && OidIsValid(table->index) &&
+		(definitions[id].second_keys[0] == 0 || OidIsValid(table->second_index));
+}
+
+/*
+ * Opens the relation that the name means.  If it was dropped while its lock was
+ * waited for, the name is looked up again.
+ */
+static Relation
+open_by_name(const char *name, Oid function, LOCKMODE lock)
+{
+	for (;;)
+	{
+		Oid			oid = get_relname_relid(name, get_func_namespace(function));
+		Relation	rel;
+
+		if (!OidIsValid(oid))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("relation \"%s\" does not exist", name),
+					 errdetail("It belongs to extension \"flakeid\"."),
+					 errhint("Create the extension again.")));
+		rel = try_relation_open(oid, lock);
+		if (rel != NULL)
+			return rel;
+		CHECK_FOR_INTERRUPTS();
+		AcceptInvalidationMessages();
+	}
+}
+
+OwnTable
+flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
+{
+	const char *name = definitions[id].name;
+	OwnTable	table;
+
+	table.lock = lock;
+	table.rel = open_by_name(name, function, lock);
+	if (!is_of_function(table.rel, function) ||
+		!has_columns(table.rel, id) ||
+		!find_indexes(&table, id))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s\" is not the table that extension \"flakeid\" has made",
+						name),
+				 errdetail("It has another owner, kind, column or index, or does not belong to the extension."),
+				 errhint("Undo what was changed, or create the extension again.")));
+	return table;
+}
+
+void
+flake_own_table_close(OwnTable *table)
+{
+	relation_close(table->rel,
+				   table->lock == AccessShareLock ? AccessShareLock : NoLock);
+}
+
+HeapTuple
+flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
+					 ScanKeyData *keys)
+{
+	ScanKeyData copies[MAX_KEYS];	/* older versions change them */
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	/* The snapshot for a table that is no catalog is always a new one. */
+	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
+	scan = systable_beginscan(table->rel, index, true, NULL, nkeys, copies);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row))
+		row = heap_copytuple(row);
+	systable_endscan(scan);
+	return row;
+}
+
+HeapTuple
+flake_own_table_lock(const OwnTable *table, Oid index, int nkeys,
+					 ScanKeyData *keys, LockWaitPolicy policy)
+{
+	TupleTableSlot *slot = table_slot_create(table->rel, NULL);
+	HeapTuple	row;
+
+	for (;;)
+	{
+		TM_FailureData failure;
+		TM_Result	result;
+
+		row = flake_own_table_find(table, index, nkeys, keys);
+		if (row == NULL)
+			break;
+		result = table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
+								  GetCurrentCommandId(false),
+								  LockTupleExclusive, policy, 0, &failure);
+		if (result == TM_Ok)
+			break;
+		heap_freetuple(row);
+		row = NULL;
+		if (result == TM_WouldBlock)
+			break;
+		if (result != TM_Updated && result != TM_Deleted)
+			elog(ERROR, "unexpected result of a row lock: %d", (int) result);
+
+		/* Somebody has changed or deleted it meanwhile: look again. */
+		CHECK_FOR_INTERRUPTS();
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return row;
+}
+
+void
+flake_own_table_insert(const OwnTable *table, Datum *values, bool *nulls)
+{
+	HeapTuple	row = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
+
+	CatalogTupleInsert(table->rel, row);
+	heap_freetuple(row);
+	CommandCounterIncrement();
+}
+
+void
+flake_own_table_update(const OwnTable *table, HeapTuple row, Datum *values,
+					   bool *nulls)
+{
+	HeapTuple	changed = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
+
+	changed->t_self = row->t_self;
+	CatalogTupleUpdate(table->rel, &row->t_self, changed);
+	heap_freetuple(changed);
+	CommandCounterIncrement();
+}
+
+void
+flake_own_table_delete(const OwnTable *table, HeapTuple row)
+{
+	CatalogTupleDelete(table->rel, &row->t_self);
+	CommandCounterIncrement();
+}
+
+/* The generator of a row. */
+static Oid
+generator_of(const OwnTable *table, HeapTuple row)
+{
+	bool		isnull;
+
+	return DatumGetObjectId(heap_getattr(row, 1, RelationGetDescr(table->rel),
+										 &isnull));
+}
+
+/* The least generator in a table that is greater than one; or InvalidOid. */
+static Oid
+next_generator(const OwnTable *table, Oid generator)
+{
+	Relation	index = relation_open(table->index, AccessShareLock);
+	Oid			next = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_OIDGT,
+				ObjectIdGetDatum(generator));
+	scan = systable_beginscan_ordered(table->rel, index, NULL, 1, &key);
+	row = systable_getnext_ordered(scan, ForwardScanDirection);
+	if (HeapTupleIsValid(row))
+		next = generator_of(table, row);
+	systable_endscan_ordered(scan);
+	relation_close(index, AccessShareLock);
+	return next;
+}
+
+/* Deletes the rows of a generator that nobody else has locked. */
+static void
+remove_rows(const OwnTable *table, Oid generator)
+{
+	TupleTableSlot *slot = table_slot_create(table->rel, NULL);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(generator));
+	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		TM_FailureData failure;
+
+		if (table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
+							 GetCurrentCommandId(false), LockTupleExclusive,
+							 LockWaitSkip, 0, &failure) == TM_Ok)
+			CatalogTupleDelete(table->rel, &row->t_self);
+		ExecClearTuple(slot);
+	}
+	systable_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	CommandCounterIncrement();
+}
+
+/* Whether a table has rows of a generator. */
+static bool
+has_rows(const OwnTable *table, Oid generator)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(generator));
+	return flake_own_table_find(table, table->index, 1, &key) != NULL;
+}
+
+void
+flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
+{
+	Oid			generator = InvalidOid;
+
+	while (OidIsValid(generator = next_generator(table, generator)))
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)) &&
+			(unless_in == NULL || !has_rows(unless_in, generator)))
+			remove_rows(table, generator);
+	}
 }

@@ -18,12 +18,23 @@
 
 #include <xxhash.h>
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "own_table.h"
+#include "route.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
+#include "utils/fmgroids.h"
+#include "utils/rangetypes.h"
+#include "utils/rel.h"
+#include "utils/rls.h"
+#include "utils/snapmgr.h"
+#include "utils/typcache.h"
 #include "utils/uuid.h"
 
 PG_FUNCTION_INFO_V1(flake_shard_for_bigint);
@@ -77,33 +88,108 @@ flake_shard_for_uuid(PG_FUNCTION_ARGS)
 								   PG_GETARG_INT32(1)));
 }
 
+bool
+flake_map_find(int32 shard, Oid function, Snapshot snapshot, NameData *server)
+{
+	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+	bool		found;
+
+	ScanKeyEntryInitialize(&key, 0, MAP_SHARDS, RANGESTRAT_CONTAINS_ELEM,
+						   INT4OID, InvalidOid, F_RANGE_CONTAINS_ELEM,
+						   Int32GetDatum(shard));
+	scan = systable_beginscan(map.rel, map.index, true, snapshot, 1, &key);
+	row = systable_getnext(scan);
+	found = HeapTupleIsValid(row);
+	if (found && server != NULL)
+	{
+		bool		isnull;
+
+		*server = *DatumGetName(heap_getattr(row, MAP_SERVER,
+											 RelationGetDescr(map.rel), &isnull));
+	}
+	systable_endscan(scan);
+	flake_own_table_close(&map);
+	return found;
+}
+
+ShardRange *
+flake_map_ranges(Oid function, int *count)
+{
+	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
+	TypeCacheEntry *type = lookup_type_cache(INT4RANGEOID, TYPECACHE_RANGE_INFO);
+	int			room = 64;
+	ShardRange *ranges = palloc(room * sizeof(ShardRange));
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	*count = 0;
+	scan = systable_beginscan(map.rel, InvalidOid, false, NULL, 0, NULL);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		bool		isnull;
+		Datum		shards = heap_getattr(row, MAP_SHARDS,
+										  RelationGetDescr(map.rel), &isnull);
+		RangeBound	lower;
+		RangeBound	upper;
+		bool		empty;
+
+		/* Of integers, [lower, upper) is the only form that is stored. */
+		range_deserialize(type, DatumGetRangeTypeP(shards), &lower, &upper, &empty);
+		if (empty)
+			continue;
+		if (*count == room)
+		{
+			room *= 2;
+			ranges = repalloc(ranges, room * sizeof(ShardRange));
+		}
+		ranges[*count].lower = lower.infinite ? PG_INT32_MIN : DatumGetInt32(lower.val);
+		ranges[*count].upper = upper.infinite ? PG_INT32_MAX
+			: (int64) DatumGetInt32(upper.val) - 1;
+		(*count)++;
+	}
+	systable_endscan(scan);
+	flake_own_table_close(&map);
+	return ranges;
+}
+
+/*
+ * ERROR unless the current user may read the map, as a query of it would check;
+ * policies, which only a superuser can give it, cannot be heeded here.
+ */
+static void
+check_may_read_map(Oid function)
+{
+	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
+	Oid			oid = RelationGetRelid(map.rel);
+
+	if (pg_class_aclcheck(oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
+					   RelationGetRelationName(map.rel));
+	if (check_enable_rls(oid, InvalidOid, false) == RLS_ENABLED)
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("flake_server() does not work with row-level security of table \"%s\"",
+						RelationGetRelationName(map.rel)),
+				 errhint("Query the table itself.")));
+	flake_own_table_close(&map);
+}
+
 /* flake_server(shard int) returns name: from the table flake_shard_map */
 Datum
 flake_server(PG_FUNCTION_ARGS)
 {
 	int32		shard = PG_GETARG_INT32(0);
-	Oid			types[] = {INT4OID};
-	Datum		values[] = {Int32GetDatum(shard)};
-	Oid			schema = get_func_namespace(fcinfo->flinfo->fn_oid);
-	char	   *query = psprintf("SELECT server FROM %s WHERE shards OPERATOR(pg_catalog.@>) $1",
-								 quote_qualified_identifier(get_namespace_name(schema),
-															"flake_shard_map"));
-	NameData	server;
-	Name		result;
-	bool		isnull;
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Name		server = palloc(sizeof(NameData));
 
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute_with_args(query, 1, types, values, NULL, true, 1) != SPI_OK_SELECT)
-		elog(ERROR, "could not execute \"%s\"", query);
-	if (SPI_processed == 0)
+	check_may_read_map(function);
+	if (!flake_map_find(shard, function, GetActiveSnapshot(), server))
 		ereport(ERROR,
 				(errcode(ERRCODE_NO_DATA),
 				 errmsg("no server is known for shard %d", shard),
 				 errhint("Enter one into the table \"flake_shard_map\".")));
-	server = *DatumGetName(SPI_getbinval(SPI_tuptable->vals[0],
-										 SPI_tuptable->tupdesc, 1, &isnull));
-	SPI_finish();
-	result = palloc(sizeof(NameData));
-	*result = server;
-	PG_RETURN_NAME(result);
+	PG_RETURN_NAME(server);
 }

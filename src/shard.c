@@ -20,7 +20,12 @@
  * that a slot is closed says no more than "look there".
  *
  * The lock is a heavyweight one of the kind that advisory locks are, in a class
- * that SQL cannot reach.
+ * that SQL cannot reach.  It has modes: the state is read under
+ * FLAKE_READ_STATE, changed under FLAKE_CHANGE_STATE, and a lease of the shard is
+ * changed under FLAKE_CHANGE_LEASE, which keeps the state and other changes to
+ * the lease out, but not readers.  The latter two are kept to the end of the
+ * transaction.  So no two transactions change a shard's row in either table, and
+ * what is read there under the lock has been committed, or is our own.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -31,12 +36,11 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
-#include "access/table.h"
+#include "access/relation.h"
 #include "access/xact.h"
 #include "admin.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_type.h"
-#include "executor/spi.h"
+#include "commands/trigger.h"
 #include "flakeid.h"
 #include "fmgr.h"
 #include "layout_type.h"
@@ -58,20 +62,6 @@ PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
 PG_FUNCTION_INFO_V1(flake_keep_state);
 
-#define STATE_TABLE		"flake_shard_state"
-#define STATE_INDEX		"flake_shard_state_pkey"	/* by generator and shard */
-
-/* The columns of the table, as the install script has them. */
-enum
-{
-	ANUM_GENERATOR = 1,
-	ANUM_SHARD,
-	ANUM_ATTACHED,
-	ANUM_AFTER,
-	ANUM_CHANGED_AT,
-	STATE_COLUMNS = ANUM_CHANGED_AT
-};
-
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
 
@@ -81,68 +71,93 @@ typedef struct ShardState
 	bool		exists;
 	bool		attached;
 	bool		in_doubt;		/* changed by this transaction */
-	bool		is_new;			/* the table is of this transaction */
+	bool		is_new;			/* the table was made by this transaction */
 	bool		has_after;
 	int64		after;			/* an id */
 } ShardState;
 
-static LOCKTAG
-shard_lock(const Generator *generator, int32 shard)
+bool
+flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, generator->sequence, (uint32) shard,
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
 						 SHARD_LOCK_CLASS);
-	return tag;
+	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-/*
- * Reads the state of a shard, as it is now: what has been committed meanwhile
- * counts, whatever the snapshot of the transaction is.
- */
+void
+flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
+						 SHARD_LOCK_CLASS);
+	LockRelease(&tag, mode, false);
+}
+
+/* What finds the row of a shard. */
+static void
+init_keys(ScanKeyData keys[2], Oid sequence, int32 shard)
+{
+	ScanKeyInit(&keys[0], STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(sequence));
+	ScanKeyInit(&keys[1], STATE_SHARD, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(shard));
+}
+
+/* Whether this transaction has written a version of a row, or replaced it. */
+static bool
+is_our_version(HeapTuple row)
+{
+	HeapTupleHeader header = row->t_data;
+
+	return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header)) ||
+		(!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		 TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)));
+}
+
+/* Reads the state of a shard, as it is now. */
 static ShardState
 read_state(Oid sequence, int32 shard, Oid function)
 {
-	Relation	table = table_open(flake_own_relation(STATE_TABLE, function), AccessShareLock);
-	Oid			index = flake_own_relation(STATE_INDEX, function);
+	OwnTable	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	ShardState	state = {0};
 	ScanKeyData keys[2];
 	SysScanDesc scan;
-	HeapTuple	tuple;
+	HeapTuple	row;
 
-	state.is_new = flake_is_new(table);
-	state.in_doubt = !state.is_new && flake_has_new_file(table);
-	ScanKeyInit(&keys[0], ANUM_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(sequence));
-	ScanKeyInit(&keys[1], ANUM_SHARD, BTEqualStrategyNumber, F_INT4EQ,
-				Int32GetDatum(shard));
-	scan = systable_beginscan(table, index, true, NULL, 2, keys);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
+	init_keys(keys, sequence, shard);
+	state.is_new = flake_is_new(table.rel);
+	state.in_doubt = !state.is_new && flake_has_new_file(table.rel);
+	row = flake_own_table_find(&table, table.index, 2, keys);
+	if (row != NULL)
 	{
 		Datum		values[STATE_COLUMNS];
 		bool		nulls[STATE_COLUMNS];
 
-		heap_deform_tuple(tuple, RelationGetDescr(table), values, nulls);
+		heap_deform_tuple(row, RelationGetDescr(table.rel), values, nulls);
 		state.exists = true;
-		state.attached = DatumGetBool(values[ANUM_ATTACHED - 1]);
-		state.has_after = !nulls[ANUM_AFTER - 1];
+		state.attached = DatumGetBool(values[STATE_ATTACHED - 1]);
+		state.has_after = !nulls[STATE_AFTER - 1];
 		if (state.has_after)
-			state.after = DatumGetInt64(values[ANUM_AFTER - 1]);
+			state.after = DatumGetInt64(values[STATE_AFTER - 1]);
 	}
-	systable_endscan(scan);
 
-	/* Has this transaction written or removed a row of the shard? */
-	scan = systable_beginscan(table, index, true, SnapshotAny, 2, keys);
-	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
-	{
-		if (TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data)) ||
-			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(tuple->t_data)))
-			state.in_doubt = true;
-	}
+	scan = systable_beginscan(table.rel, table.index, true, SnapshotAny, 2, keys);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		state.in_doubt |= is_our_version(row);
 	systable_endscan(scan);
-	table_close(table, AccessShareLock);
+	flake_own_table_close(&table);
 	return state;
+}
+
+bool
+flake_shard_is_detached(Oid sequence, int32 shard, Oid function)
+{
+	ShardState	state = read_state(sequence, shard, function);
+
+	return state.exists && !state.attached;
 }
 
 /* ERROR unless the shard may be minted here. */
@@ -173,12 +188,13 @@ check_state(const ShardState *state, int32 shard)
 /*
  * Slots that a transaction has opened which has itself created the table, with
  * CREATE EXTENSION.  If it is undone, another table counts again, and it was
- * not asked.  So the slots are closed then.  Nobody else opens them meanwhile:
- * who drops the extension, too, keeps others from its generator.
+ * not asked.  So the slots are closed then.  Nobody else opens or uses them
+ * meanwhile: the sequence is new, too, and nobody else sees it; that of a
+ * generator of the extension's own has the place of one that was dropped in
+ * this transaction, which keeps it locked.
  *
- * A process that does not learn what becomes of the transaction closes them when
- * it leaves it: a parallel worker, and who prepares it for a two-phase commit.
- * That is harmless whatever comes of it.
+ * A transaction that is prepared for a two-phase commit leaves before it is known
+ * what becomes of it.  Closing its slots is harmless whatever comes of it.
  */
 static List *opened_in_doubt = NIL;
 
@@ -201,8 +217,6 @@ transaction_ends(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-		case XACT_EVENT_PARALLEL_ABORT:
-		case XACT_EVENT_PARALLEL_COMMIT:
 			undo_opening();
 			break;
 		case XACT_EVENT_COMMIT:
@@ -228,10 +242,30 @@ flake_shard_init(void)
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
 
+/*
+ * ERROR for a generator that is older than the table of states, which this
+ * transaction has made: what the old one says still counts for others, and they
+ * can use the slot.
+ */
+static void
+check_is_new(const Generator *generator, int32 shard)
+{
+	Relation	rel = relation_open(generator->sequence, NoLock);
+	bool		is_new = flake_is_new(rel);
+
+	relation_close(rel, NoLock);
+	if (!is_new)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot mint ids of generator \"%s\" before the new extension \"flakeid\" is committed",
+						get_rel_name(generator->sequence)),
+				 errdetail("This transaction has created the extension, and the generator was there before."),
+				 errhint("Commit first.")));
+}
+
 void
 flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 {
-	LOCKTAG		tag = shard_lock(generator, slot->shard);
 	Oid			sequence = generator->sequence;
 	int64		above = FLAKE_PACKED_NONE;
 	ShardState	state;
@@ -245,21 +279,23 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	}
 
 	/* F2 */
-	(void) LockAcquire(&tag, ShareLock, false, false);
+	(void) flake_shard_lock(sequence, slot->shard, FLAKE_READ_STATE, true);
 	state = read_state(sequence, slot->shard, function);
 	check_state(&state, slot->shard);
 	if (state.has_after)
 		above = flake_layout_packed_up_to(&generator->layout, state.after);
 	if (state.is_new)
 	{
-		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+		MemoryContext old_context;
 
+		check_is_new(generator, slot->shard);
+		old_context = MemoryContextSwitchTo(TopTransactionContext);
 		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
 		MemoryContextSwitchTo(old_context);
 	}
 	flake_slot_open(slot->slot, above);
 	flake_generator_mark_checked(generator);
-	LockRelease(&tag, ShareLock, false);
+	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
 }
 
 Generator *
@@ -289,7 +325,6 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 			 Generator **generator)
 {
 	AclResult	result;
-	LOCKTAG		tag;
 
 	*generator = flake_shard_begin_change(sequence, function, function_name);
 	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
@@ -297,8 +332,7 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
 
 	(void) flake_generator_slot(*generator, shard);
-	tag = shard_lock(*generator, shard);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
 
 	/* Waiting for the lock may have brought news. */
 	*generator = flake_generator_get(sequence, function);
@@ -306,56 +340,39 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 }
 
 /*
- * Removes from a table, as the owner of one, the rows of generators that were
- * dropped, but for those that another transaction is just removing: nobody is
- * to wait for that.
- */
-static void
-remove_dropped(Oid table, const char *name, const char *condition)
-{
-	(void) flake_execute_as_owner(table,
-								  psprintf("DELETE FROM %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-										   "SELECT s.ctid FROM %s s WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_class c"
-										   " WHERE c.oid OPERATOR(pg_catalog.=) s.generator)%s FOR UPDATE SKIP LOCKED))",
-										   name, name, condition),
-								  0, NULL, NULL, NULL);
-}
-
-/*
- * Writes the state of a shard, as the owner of the table, and removes what
- * dropped generators left there.
+ * Writes the state of a shard, and removes what dropped generators left in both
+ * tables.
  */
 static void
 write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 			int64 after, Oid function)
 {
-	Oid			table = flake_own_relation(STATE_TABLE, function);
-	char	   *name = flake_own_relation_name(STATE_TABLE, function);
-	Oid			types[] = {REGCLASSOID, INT4OID, BOOLOID, INT8OID};
-	Datum		values[] = {
-		ObjectIdGetDatum(sequence),
-		Int32GetDatum(shard),
-		BoolGetDatum(attached),
-		Int64GetDatum(after)
-	};
-	char		nulls[] = {' ', ' ', ' ', has_after ? ' ' : 'n', '\0'};
+	OwnTable	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
+	OwnTable	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
+	ScanKeyData keys[2];
+	HeapTuple	row;
+	Datum		values[STATE_COLUMNS];
+	bool		nulls[STATE_COLUMNS] = {false};
 
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
+	values[STATE_GENERATOR - 1] = ObjectIdGetDatum(sequence);
+	values[STATE_SHARD - 1] = Int32GetDatum(shard);
+	values[STATE_ATTACHED - 1] = BoolGetDatum(attached);
+	values[STATE_AFTER - 1] = Int64GetDatum(after);
+	nulls[STATE_AFTER - 1] = !has_after;
+	values[STATE_CHANGED_AT - 1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 
-	/* No row is written if session_replication_role is replica. */
-	if (flake_execute_as_owner(table,
-							   psprintf("INSERT INTO %s AS s VALUES ($1, $2, $3, $4, pg_catalog.now())"
-										" ON CONFLICT ON CONSTRAINT %s DO UPDATE SET attached = excluded.attached,"
-										" after = excluded.after, changed_at = excluded.changed_at",
-										name, STATE_INDEX),
-							   lengthof(types), types, values, nulls) != 1)
-		elog(ERROR, "could not write the state of shard %d", shard);
-	remove_dropped(table, flake_own_relation_name(LEASE_TABLE, function), "");
-	remove_dropped(table, name,
-				   psprintf(" AND NOT EXISTS (SELECT FROM %s l WHERE l.generator OPERATOR(pg_catalog.=) s.generator)",
-							flake_own_relation_name(LEASE_TABLE, function)));
-	SPI_finish();
+	/* The shard's lock keeps all but those away who write by hand. */
+	init_keys(keys, sequence, shard);
+	row = flake_own_table_lock(&states, states.index, 2, keys, LockWaitBlock);
+	if (row != NULL)
+		flake_own_table_update(&states, row, values, nulls);
+	else
+		flake_own_table_insert(&states, values, nulls);
+
+	flake_own_table_remove_dropped(&leases, NULL);
+	flake_own_table_remove_dropped(&states, &leases);
+	flake_own_table_close(&leases);
+	flake_own_table_close(&states);
 }
 
 /* Closes a slot; an id that is at or above all of the shard so far (F1, F3). */
@@ -379,17 +396,16 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 {
 	Generator  *generator = flake_generator_get(sequence, function);
 	GeneratorSlot slot = *flake_generator_slot(generator, shard);
-	LOCKTAG		tag = shard_lock(generator, shard);
 
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
-		LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
 		return false;
 
 	/* Nobody mints it now who did not mint it before. */
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
 		read_state(sequence, shard, function).exists)
 	{
-		LockRelease(&tag, ExclusiveLock, false);
+		flake_shard_unlock(sequence, shard, FLAKE_CHANGE_STATE);
 		return false;
 	}
 	generator = flake_generator_get(sequence, function);
@@ -439,11 +455,7 @@ flake_detach(PG_FUNCTION_ARGS)
 	if (state.has_after)
 		bound = Max(bound, state.after);
 
-	/*
-	 * Also if it is already detached.  A lease can be hidden: committed after
-	 * this transaction's snapshot was taken, or by the trigger keep_state.
-	 * Then so is the row of the state, and this fails.
-	 */
+	/* Also if it is already detached: a lease may have raised the bound. */
 	write_state(sequence, shard, false, true, bound, function);
 	PG_RETURN_INT64(bound);
 }
@@ -492,10 +504,25 @@ flake_attach(PG_FUNCTION_ARGS)
  * flake_keep_state() returns trigger
  *
  * For rows that logical replication brings: which shards a server mints is its
- * own affair, and does not travel with the data.
+ * own affair, and does not travel with the data.  A row is skipped; TRUNCATE
+ * cannot be, so it is refused, also where it would be published.
  */
 Datum
 flake_keep_state(PG_FUNCTION_ARGS)
 {
+	TriggerData *data = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"flake_keep_state")));
+	if (TRIGGER_FIRED_BY_TRUNCATE(data->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot truncate table \"%s\" of extension \"flakeid\"",
+						RelationGetRelationName(data->tg_relation)),
+				 errdetail("Shards that were detached or leased could be minted again, here or where it is replicated to."),
+				 errhint("If logical replication brings it, skip the transaction with ALTER SUBSCRIPTION ... SKIP.")));
 	return PointerGetDatum(NULL);
 }

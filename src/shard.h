@@ -13,6 +13,7 @@
 #include "flakeid.h"
 #include "generator.h"
 #include "slot.h"
+#include "storage/lock.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -41,6 +42,18 @@ flake_shard_claim(Generator *generator, const GeneratorSlot *slot, int64 n,
 		flake_shard_open(generator, slot, function);
 	return first;
 }
+
+/* The modes of a shard's lock: see shard.c. */
+#define FLAKE_READ_STATE	RowShareLock
+#define FLAKE_CHANGE_LEASE	ShareRowExclusiveLock
+#define FLAKE_CHANGE_STATE	ExclusiveLock
+
+/* Locks a shard.  False if that would mean waiting, and wait is false. */
+extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
+extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
+
+/* Whether a shard, which is locked in any mode, is detached here. */
+extern bool flake_shard_is_detached(Oid sequence, int32 shard, Oid function);
 
 /*
  * A generator whose shards are to change state, ready for it.  ERROR 25006 if

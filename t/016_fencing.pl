@@ -757,12 +757,29 @@ foreach my $minting ([ $mint, 1 ], [ $mint_in_workers, 200 ])
 		is(code($undone, $mint), '55000', "replaced, $end: detached");
 	}
 }
-value($undone, 'SET client_min_messages = error');
-value($undone, 'BEGIN; TRUNCATE flake_shard_state CASCADE');
-is(code($undone, $mint_in_workers),
-	'55000', 'states removed, not committed: no ids in parallel workers');
-value($undone, 'ROLLBACK');
-is(code($undone, $mint), '55000', 'which is undone: detached');
+
+# A named generator is older than the extension, so its states are: others can
+# see it, and would mint from a slot that was opened for the new extension.
+value($undone, q(SELECT flake_create_generator('older')));
+value($undone, q(SELECT flake_id(5, 'older'), flake_detach(5, 'older')));
+my $other = new_session($node, 'undone');
+foreach my $end ('ROLLBACK',
+	q(PREPARE TRANSACTION 'replaced'; ROLLBACK PREPARED 'replaced'))
+{
+	value($undone, "$replace; SAVEPOINT s");
+	is(code($undone, q(SELECT flake_id(5, 'older'))),
+		'55000', 'replaced: an older generator is refused');
+	value($undone, 'ROLLBACK TO s');
+	cmp_ok(value($undone,
+			q(SELECT flake_id(5, flake_create_generator('newer')))),
+		'>', 0, 'replaced: a new generator is not');
+	is(code($other, q(SELECT flake_id(5, 'older'))),
+		'55000', 'replaced: for others it is detached');
+	value($undone, $_) foreach split /; /, $end;
+	is(code($other, q(SELECT flake_id(5, 'older'))),
+		'55000', "replaced, $end: still");
+}
+end_session($other);
 end_session($undone);
 
 #

@@ -29,23 +29,48 @@ flakeid.max_ahead = 1s		# the margin
 ));
 start_with_clock($node, $clock);
 
-# Every change of a lease is noted, by a sequence's number, in that order.
+# Every change of a lease is noted, by a sequence's number, in that order: those
+# who lease call functions that do so as well.  The shard stays locked from one to
+# the other.
 $node->safe_psql(
 	'postgres', q(
 CREATE EXTENSION flakeid;
 CREATE TABLE history (n serial, generator regclass, shard int, owner text,
 	not_before timestamptz, expires_at timestamptz);
-CREATE FUNCTION note_lease() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE SCHEMA noted;
+CREATE FUNCTION noted.note(text, regclass) RETURNS void LANGUAGE sql AS $$
+INSERT INTO history SELECT nextval('history_n_seq'), generator, shard, owner, not_before, expires_at
+FROM flake_leases WHERE owner = $1 AND generator = $2
+$$;
+CREATE FUNCTION noted.flake_lease(owner text, ttl interval, generator regclass,
+	OUT shard int, OUT not_before timestamptz, OUT expires_at timestamptz)
+LANGUAGE plpgsql AS $$
 BEGIN
-	INSERT INTO public.history VALUES (nextval('public.history_n_seq'),
-		new.generator, new.shard, new.owner, new.not_before, new.expires_at);
-	RETURN NULL;
+	SELECT * INTO shard, not_before, expires_at FROM public.flake_lease(owner, ttl, generator);
+	PERFORM noted.note(owner, generator);
 END
 $$;
-CREATE TRIGGER note_lease AFTER INSERT OR UPDATE ON flake_leases
-FOR EACH ROW EXECUTE FUNCTION note_lease();
+CREATE FUNCTION noted.flake_renew(owner text, ttl interval, generator regclass) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+	expires_at timestamptz := public.flake_renew(owner, ttl, generator);
+BEGIN
+	PERFORM noted.note(owner, generator);
+	RETURN expires_at;
+END
+$$;
+CREATE FUNCTION noted.flake_release(owner text, generator regclass) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+	released boolean := public.flake_release(owner, generator);
+BEGIN
+	PERFORM noted.note(owner, generator);
+	RETURN released;
+END
+$$;
+ALTER DATABASE postgres SET search_path = noted, public;
 CREATE FUNCTION create_generator(name text, bits int) RETURNS text LANGUAGE sql
-RETURN flake_create_generator(name, format('ts:41 shard:%s seq:%s epoch=2020-01-01', bits, 20 - bits)::flake_layout);
+RETURN flake_create_generator('public.' || name, format('ts:41 shard:%s seq:%s epoch=2020-01-01', bits, 20 - bits)::flake_layout);
 ));
 
 # The shard that an owner leases.
@@ -204,17 +229,17 @@ isnt(lease($two, 'i', 'open'), $taken,
 value($one, 'ROLLBACK');
 is(lease($two, 'j', 'open'), $taken, 'not taken over: another may');
 
-# A lease that the transaction cannot see
+# A lease that the transaction's snapshot does not show
 value($admin, q(SELECT create_generator('hidden', 1)));
 value($one, q(BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1));
 lease($two, 'a', 'hidden');
 is(code($one, q(SELECT flake_detach(1, 'hidden'))),
-	'40001', 'no bound of a shard that was leased after the snapshot');
+	'55006', 'a shard that was leased after the snapshot cannot be detached');
 value($one, 'ROLLBACK');
 value($one, q(BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1));
 lease($two, 'b', 'hidden');
 is(code($one, q(SELECT flake_attach(0, generator => 'hidden'))),
-	'40001', 'nor is it attached');
+	'55006', 'nor attached');
 value($one, 'ROLLBACK');
 
 # Who waits for the old process's transaction begins a margin after that.
@@ -334,7 +359,7 @@ sub stop_minter
 
 $node->safe_psql(
 	'postgres', q(
-SELECT flake_create_generator('leased', 'ts:41 shard:3 seq:3 epoch=2020-01-01 unit=10ms start=zero');
+SELECT flake_create_generator('public.leased', 'ts:41 shard:3 seq:3 epoch=2020-01-01 unit=10ms start=zero');
 SELECT flake_attach(0, generator => 'leased'), flake_attach(1, generator => 'leased');
 ));
 my @clients;
@@ -501,7 +526,7 @@ set_clock($clock, 0);
 my $leases = 'SELECT generator, shard, owner, role, not_before, expires_at'
   . ' FROM flake_leases ORDER BY generator::text COLLATE "C", shard';
 my $dump = PostgreSQL::Test::Utils::tempdir . '/dump';
-value($admin, 'DROP TRIGGER note_lease ON flake_leases');
+value($admin, 'SET client_min_messages = error; DROP SCHEMA noted CASCADE');
 $node->command_ok(
 	[ 'pg_dump', '-Fc', '-f', $dump, $node->connstr('postgres') ], 'pg_dump');
 value($admin, 'CREATE DATABASE restored');
