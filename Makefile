@@ -65,6 +65,7 @@ REGRESS = \
 	text \
 	seal \
 	lease \
+	own_table \
 	create_shard \
 	sibling \
 	privileges \
