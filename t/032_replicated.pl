@@ -1,0 +1,127 @@
+# Copyright (c) 2026, the flakeid developers
+
+# Which shards a server mints is its own affair: logical replication of all
+# tables must not change it, neither row by row nor with TRUNCATE.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use FlakeTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my ($source, $target) = map {
+	my $node = PostgreSQL::Test::Cluster->new($_);
+
+	$node->init(allows_streaming => 'logical');
+	$node->start;
+	$node->safe_psql(
+		'postgres', q(
+		CREATE EXTENSION flakeid;
+		CREATE TABLE item (id bigint PRIMARY KEY);
+	));
+	$node;
+} qw(source target);
+
+# Shard 5 is the source's, 6 is leased by the target, 7 is nobody's.
+$target->safe_psql(
+	'postgres', q(
+	SELECT flake_id(5), flake_detach(5), flake_id(7), flake_detach(7);
+	INSERT INTO flake_shard_map VALUES ('[0,6]', 'source'), ('[8,8191]', 'source');
+	SELECT flake_detach(6);
+));
+my $states =
+  'SELECT generator, shard, attached, after, changed_at FROM flake_shard_state ORDER BY shard';
+my $before = $target->safe_psql('postgres', $states);
+
+$source->safe_psql('postgres', 'CREATE PUBLICATION everything FOR ALL TABLES');
+my $connection = $source->connstr . ' dbname=postgres';
+$target->safe_psql('postgres',
+	"CREATE SUBSCRIPTION everything CONNECTION '$connection' PUBLICATION everything WITH (copy_data = off)"
+);
+
+# Waits until the target has applied all that the source has written.
+sub catch_up
+{
+	$source->wait_for_catchup('everything');
+	return;
+}
+
+sub code_on_target
+{
+	my (undef, $stdout, $stderr) =
+	  $target->psql('postgres', $_[0], extra_params => [ '--set=VERBOSITY=verbose' ]);
+
+	return error_code($stdout, $stderr);
+}
+
+$source->safe_psql(
+	'postgres', q(
+	SELECT flake_id(7), flake_detach(7), flake_detach(5), flake_attach(5);
+	SELECT flake_lease('a');
+	UPDATE flake_shard_state SET attached = true;
+	DELETE FROM flake_leases;
+	DELETE FROM flake_shard_state WHERE shard = 7;
+	INSERT INTO item VALUES (1);
+));
+catch_up();
+is($target->safe_psql('postgres', 'SELECT count(*) FROM item'),
+	1, 'rows of other tables arrive');
+is($target->safe_psql('postgres', $states),
+	$before, 'rows of the states do not');
+
+# TRUNCATE is refused where it would be published.
+my (undef, $stdout, $stderr) = $source->psql(
+	'postgres',
+	'TRUNCATE item, flake_shard_state, flake_leases',
+	extra_params => [ '--set=VERBOSITY=verbose' ]);
+is(error_code($stdout, $stderr), '0A000', 'TRUNCATE: refused at the source');
+is($source->safe_psql('postgres', 'SELECT count(*) FROM item'),
+	1, 'TRUNCATE: nothing is lost there');
+
+# Somebody does it all the same.
+$source->safe_psql(
+	'postgres', q(
+	ALTER TABLE flake_shard_state DISABLE TRIGGER keep_rows;
+	ALTER TABLE flake_leases DISABLE TRIGGER keep_rows;
+	TRUNCATE flake_shard_state, flake_leases;
+	ALTER TABLE flake_shard_state ENABLE ALWAYS TRIGGER keep_rows;
+	ALTER TABLE flake_leases ENABLE ALWAYS TRIGGER keep_rows;
+));
+wait_until(
+	sub {
+		return slurp_file($target->logfile) =~
+		  /ERROR:  cannot truncate table "flake_shard_state" of extension "flakeid"/;
+	},
+	'the target has refused it');
+is($target->safe_psql('postgres', $states),
+	$before, 'TRUNCATE: the target keeps its states');
+is(code_on_target("SELECT flake_id($_)"),
+	'55000', "TRUNCATE: shard $_ is not minted there")
+  foreach 5, 6, 7;
+
+# As the hint says, that transaction can be skipped.
+$target->safe_psql('postgres', 'ALTER SUBSCRIPTION everything DISABLE');
+my ($lsn) = slurp_file($target->logfile) =~
+  /finished at ([0-9A-F]+\/[0-9A-F]+)/;
+ok(defined $lsn, 'its log says where the transaction ends');
+$target->poll_query_until('postgres',
+	q(SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL))
+  or die 'the subscription goes on';
+$target->safe_psql(
+	'postgres', qq(
+	ALTER SUBSCRIPTION everything SKIP (lsn = '$lsn');
+	ALTER SUBSCRIPTION everything ENABLE;
+));
+$source->safe_psql('postgres', 'INSERT INTO item VALUES (2)');
+catch_up();
+is($target->safe_psql('postgres', 'SELECT count(*) FROM item'),
+	2, 'SKIP: replication goes on');
+is($target->safe_psql('postgres', $states), $before, 'SKIP: the same states');
+
+$target->stop;
+$source->stop;
+done_testing();
