@@ -13,6 +13,7 @@ INSERT INTO bench.base VALUES
     ('a million ids, counting', 'ms of processor', 'not counted'),
     ('a million ids, flake_stat read', 'ms of processor', 'not read'),
     ('one id per transaction', 'ids/s', 'flake_id(5)'),
+    ('fences and leases', 'us a call', 'no change'),
     ('10,000 ids per statement', 'ids/s', 'flake_id(shard)'),
     ('inserting a million rows', 'ms', 'flake_id(5)'),
     ('inserting a million rows', 'MB of index', 'flake_id(5)'),

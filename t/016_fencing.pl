@@ -782,6 +782,44 @@ foreach my $end ('ROLLBACK',
 end_session($other);
 end_session($undone);
 
+# Whoever writes the tables by hand, as a superuser can, holds no lock of ours.
+# What was committed meanwhile counts all the same.
+sub wait_for_row
+{
+	$node->poll_query_until('postgres',
+			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
+		  . q( wait_event_type = 'Lock' AND wait_event = 'transactionid'))
+	  or die 'nobody waits for a row';
+	return;
+}
+
+$bound = value($admin, 'SELECT flake_id(30), flake_detach(30)');
+foreach my $by_hand (
+	q(UPDATE flake_shard_state SET changed_at = '2020-01-01' WHERE shard = 30),
+	'DELETE FROM flake_shard_state WHERE shard = 30')
+{
+	foreach my $end ('ROLLBACK', 'COMMIT')
+	{
+		value($one, "BEGIN; $by_hand");
+		send_query($two, 'SELECT flake_detach(30) > 0');
+		wait_for_row();
+		value($one, $end);
+		is(join('', get_answer($two)),
+			't', "$by_hand, $end: detaching waits and goes on");
+		is(state_of($admin, 30), 'detached', "$by_hand, $end: detached");
+	}
+}
+value($one, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+value($two, 'SELECT flake_attach(30)');
+my $later = value($two, 'SELECT flake_id(30)');
+cmp_ok(value($one, 'SELECT flake_detach(30)'),
+	'>=', $later, 'REPEATABLE READ: the bound counts what came after the snapshot');
+is(code($two, 'SET lock_timeout = 100; SELECT flake_id(30)'),
+	'55P03', 'REPEATABLE READ: fenced at once');
+value($one, 'COMMIT');
+is(code($two, 'RESET lock_timeout; SELECT flake_id(30)'),
+	'55000', 'REPEATABLE READ: detached');
+
 #
 # A dump carries the states along, and a dropped generator takes them with it.
 #
