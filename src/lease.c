@@ -303,7 +303,7 @@ take_lapsed(const Request *request, const OwnTable *table, Lease *lease)
 	ScanKeyData keys[2];
 	HeapTuple	row;
 
-	if (flake_map_find(lease->shard, request->function, NULL, NULL) ||
+	if (flake_map_has(lease->shard, request->function) ||
 		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
 		return false;
 	init_shard_keys(keys, request->sequence, lease->shard);

@@ -88,10 +88,10 @@ flake_shard_for_uuid(PG_FUNCTION_ARGS)
 								   PG_GETARG_INT32(1)));
 }
 
-bool
-flake_map_find(int32 shard, Oid function, Snapshot snapshot, NameData *server)
+/* Whether the map has a shard, as a snapshot sees it, and which server. */
+static bool
+find_shard(const OwnTable *map, int32 shard, Snapshot snapshot, NameData *server)
 {
-	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	row;
@@ -100,17 +100,27 @@ flake_map_find(int32 shard, Oid function, Snapshot snapshot, NameData *server)
 	ScanKeyEntryInitialize(&key, 0, MAP_SHARDS, RANGESTRAT_CONTAINS_ELEM,
 						   INT4OID, InvalidOid, F_RANGE_CONTAINS_ELEM,
 						   Int32GetDatum(shard));
-	scan = systable_beginscan(map.rel, map.index, true, snapshot, 1, &key);
+	scan = systable_beginscan(map->rel, map->index, true, snapshot, 1, &key);
 	row = systable_getnext(scan);
 	found = HeapTupleIsValid(row);
-	if (found && server != NULL)
+	if (found)
 	{
 		bool		isnull;
 
 		*server = *DatumGetName(heap_getattr(row, MAP_SERVER,
-											 RelationGetDescr(map.rel), &isnull));
+											 RelationGetDescr(map->rel), &isnull));
 	}
 	systable_endscan(scan);
+	return found;
+}
+
+bool
+flake_map_has(int32 shard, Oid function)
+{
+	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
+	NameData	server;
+	bool		found = find_shard(&map, shard, NULL, &server);
+
 	flake_own_table_close(&map);
 	return found;
 }
@@ -160,21 +170,19 @@ flake_map_ranges(Oid function, int *count)
  * policies, which only a superuser can give it, cannot be heeded here.
  */
 static void
-check_may_read_map(Oid function)
+check_may_read(const OwnTable *map)
 {
-	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
-	Oid			oid = RelationGetRelid(map.rel);
+	Oid			oid = RelationGetRelid(map->rel);
 
 	if (pg_class_aclcheck(oid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE,
-					   RelationGetRelationName(map.rel));
+					   RelationGetRelationName(map->rel));
 	if (check_enable_rls(oid, InvalidOid, false) == RLS_ENABLED)
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("flake_server() does not work with row-level security of table \"%s\"",
-						RelationGetRelationName(map.rel)),
+						RelationGetRelationName(map->rel)),
 				 errhint("Query the table itself.")));
-	flake_own_table_close(&map);
 }
 
 /* flake_server(shard int) returns name: from the table flake_shard_map */
@@ -182,14 +190,16 @@ Datum
 flake_server(PG_FUNCTION_ARGS)
 {
 	int32		shard = PG_GETARG_INT32(0);
-	Oid			function = fcinfo->flinfo->fn_oid;
+	OwnTable	map = flake_own_table_open(SHARD_MAP, fcinfo->flinfo->fn_oid,
+										   AccessShareLock);
 	Name		server = palloc(sizeof(NameData));
 
-	check_may_read_map(function);
-	if (!flake_map_find(shard, function, GetActiveSnapshot(), server))
+	check_may_read(&map);
+	if (!find_shard(&map, shard, GetActiveSnapshot(), server))
 		ereport(ERROR,
 				(errcode(ERRCODE_NO_DATA),
 				 errmsg("no server is known for shard %d", shard),
 				 errhint("Enter one into the table \"flake_shard_map\".")));
+	flake_own_table_close(&map);
 	PG_RETURN_NAME(server);
 }

@@ -10,8 +10,6 @@
 #ifndef FLAKEID_ROUTE_H
 #define FLAKEID_ROUTE_H
 
-#include "utils/snapshot.h"
-
 #pragma GCC visibility push(hidden)
 
 /* Shards from lower to upper, both included. */
@@ -21,12 +19,8 @@ typedef struct ShardRange
 	int64		upper;
 } ShardRange;
 
-/*
- * Whether flake_shard_map has a shard, as a snapshot sees it; NULL for what is
- * committed now.  Sets *server if it is not NULL.
- */
-extern bool flake_map_find(int32 shard, Oid function, Snapshot snapshot,
-						   NameData *server);
+/* Whether flake_shard_map has a shard now. */
+extern bool flake_map_has(int32 shard, Oid function);
 
 /* All ranges that flake_shard_map has now; palloc'd. */
 extern ShardRange *flake_map_ranges(Oid function, int *count);
