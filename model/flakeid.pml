@@ -44,6 +44,7 @@
 #define CHECK_FENCE
 #define CHECK_BOUND
 #define CHECK_AHEAD
+#define CHECK_BACK
 #endif
 #if defined(CHECK_ORDER) || defined(CHECK_BOUND)
 #define KEEP_TOP
@@ -126,7 +127,7 @@ byte watched_shard;
 byte top;					/* its greatest id so far */
 bool returned;				/* flake_detach() has, in an open transaction */
 byte watched_id;			/* any id of the shard */
-bool seen;					/* it has been handed out */
+bool seen;					/* it has been handed out, or is in a committed row */
 
 /* What -DPROBE asks for: is it reached at all? */
 #ifdef PROBE
@@ -146,7 +147,20 @@ bool came_back;				/* shard MOVED was detached, and attached again */
 #endif
 HIDDEN byte no_id_twice, ids_in_order, id_within_durable_horizon,
 	no_id_after_detach, bound_covers_all_ids, id_not_too_far_ahead,
-	probe_not_reached;
+	no_id_in_two_rows, ids_go_back, probe_not_reached;
+
+/* What "model/run BREAK_..." shows of a trace. */
+#ifdef PLAIN
+#define SAY(step) \
+	printf("session %d ", me); \
+	printf(step); \
+	printf("; shard %d, last %d, end %d\n", shard[me], last[me], end[me])
+#else
+#define SAY(step)	skip
+#endif
+
+/* Transactions, if the variant has them. */
+#include "transactions.pml"
 
 /*
  * Making equal what is equal.
@@ -155,7 +169,8 @@ HIDDEN byte no_id_twice, ids_in_order, id_within_durable_horizon,
  */
 #define OUTDATED	15		/* as last: the slot has not that value any more */
 
-#define KEY(i)		(((to[i] * 2 + shard[i]) * 16 + last[i]) * 16 + end[i])
+#define KEY(i)		((((to[i] * 2 + shard[i]) * 16 + last[i]) * 16 + end[i]) * \
+					 TRANSACTION_KEYS + TRANSACTION_KEY(i))
 
 HIDDEN byte other;
 HIDDEN mtype other_to;
@@ -167,20 +182,11 @@ inline in_order(i, j)
 		other_to = to[i]; to[i] = to[j]; to[j] = other_to;
 		other = shard[i]; shard[i] = shard[j]; shard[j] = other;
 		other = last[i]; last[i] = last[j]; last[j] = other;
-		other = end[i]; end[i] = end[j]; end[j] = other
+		other = end[i]; end[i] = end[j]; end[j] = other;
+		exchange_transactions(i, j)
 	:: else
 	fi
 }
-
-/* What "model/run BREAK_..." shows of a trace. */
-#ifdef PLAIN
-#define SAY(step) \
-	printf("session %d ", me); \
-	printf(step); \
-	printf("; shard %d, last %d, end %d\n", shard[me], last[me], end[me])
-#else
-#define SAY(step)	skip
-#endif
 
 /* Ends a step.  Sessions are alike: which is which is all the same. */
 inline done()
@@ -220,7 +226,7 @@ inline slot_rises(s)
 /* Below all that it could bound, a row's after is as good as none. */
 inline forget_after()
 {
-#ifndef PLAIN
+#if !defined(PLAIN) && !defined(REWIND)
 	if
 	:: after <= disk &&
 			after <= MAX(MAX(slot_last[MOVED], slot_resume[MOVED]), floor) ->
@@ -271,8 +277,10 @@ inline forget(i)
  * no difference.  Where M4 does not hold a session waits: it stays IDLE.
  */
 #define READ(s, now) \
-	:: d_step { to[me] == IDLE && !IS_CLOSED(s) && (now) <= LARGEST && \
+	:: d_step { to[me] == IDLE && MAY_LOCK(MINTING) && \
+			!IS_CLOSED(s) && (now) <= LARGEST && \
 			FIRST(s, now) <= LARGEST && M4(s, now) -> \
+		lock_sequence(); \
 		to[me] = COMPARES; \
 		shard[me] = s; \
 		last[me] = slot_last[s]; \
@@ -283,7 +291,8 @@ inline forget(i)
 #define READ_SLOT_AND_CLOCK(s) \
 	READ(s, 0) READ(s, 1) READ(s, 2) READ(s, 3) READ(s, 4) \
 	READ(s, 5) READ(s, 6) READ(s, 7) READ(s, 8) READ(s, 9) \
-	:: d_step { to[me] == IDLE && IS_CLOSED(s) -> \
+	:: d_step { to[me] == IDLE && MAY_LOCK(MINTING) && IS_CLOSED(s) -> \
+		lock_sequence(); \
 		to[me] = ASKS; \
 		shard[me] = s; \
 		SAY("finds the slot closed"); \
@@ -302,18 +311,18 @@ inline check_ahead(now)
 inline hand_out(s, id)
 {
 #ifdef CHECK_DURABLE
-	id_within_durable_horizon = id <= disk;
+	id_within_durable_horizon = id <= DURABLE;
 	assert(id_within_durable_horizon);
 #endif
 #ifdef CHECK_FENCE
-	no_id_after_detach = s != MOVED || (attached && !returned);
+	no_id_after_detach = s != MOVED || (attached && !returned) || REPLACES;
 	assert(no_id_after_detach);
 #endif
 #ifdef CHECK_ORDER
-	ids_in_order = s != watched_shard || id > top;
+	ids_in_order = s != watched_shard || id > top || REPLACES;
 	assert(ids_in_order);
 #endif
-#ifdef KEEP_TOP
+#if defined(KEEP_TOP) && !defined(TRANSACTIONS)
 	if
 	:: s == watched_shard && id > top -> top = id
 	:: else
@@ -322,22 +331,56 @@ inline hand_out(s, id)
 #ifdef CHECK_NEW
 	if
 	:: s == watched_shard && id == watched_id ->
+#ifdef TRANSACTIONS
+		put_into_row()
+#else
 		no_id_twice = !seen;
 		assert(no_id_twice);
 		seen = true
+#endif
 	:: else
 	fi;
 #endif
 #ifdef PROBE
 	lives_with_ids = lives_with_ids | (1 << crashes);
-#ifdef FENCING
+#ifdef TRANSACTIONS
+	probe_not_reached = PROBE_TRANSACTIONS(id);
+#elif defined(FENCING)
 	probe_not_reached = s != MOVED || !came_back || crashes < 1;
 #else
 	probe_not_reached = lives_with_ids != 7;
 #endif
 	assert(probe_not_reached);
 #endif
+	minted();
 	slot_rises(s)
+}
+
+/* A page that was behind what is published is brought up to it. */
+#define EXTENDED	MAX(MIN(end[me] + WINDOW, LARGEST), horizon)
+
+inline write_page()
+{
+#ifdef REPLACE
+	if
+	:: HAS_NEW_FILE -> new_page = MAX(EXTENDED, new_page)
+	:: else -> page = MAX(EXTENDED, page)
+	fi
+#else
+	page = MAX(EXTENDED, page)
+#endif
+}
+
+inline publish_page()
+{
+#ifdef REPLACE
+	if
+	:: HAS_NEW_FILE -> horizon = new_page; published_in = NEW_FILE
+	:: else -> horizon = page; published_in = ITS_FILE
+	fi
+#else
+	horizon = page
+#endif
 }
 
 /* What of the published horizon asks for an extension. */
@@ -354,12 +397,12 @@ inline hand_out(s, id)
 #ifdef BREAK_F2_STATE
 #define MAY_MINT(s)		true
 #else
-#define MAY_MINT(s)		(s != MOVED || attached)
+#define MAY_MINT(s)		TABLE_ALLOWS(s != MOVED || attached)
 #endif
 #ifdef BREAK_F3_AFTER
 #define AFTER(s)		NONE
 #else
-#define AFTER(s)		(s == MOVED -> after : NONE)
+#define AFTER(s)		(s == MOVED && !REPLACES -> after : NONE)
 #endif
 
 inline share(s)
@@ -392,7 +435,9 @@ inline unshare(s)
  * lock, and the slot.  If the slot changes after that, the swap notices.
  */
 #define CHANGE(what, does) \
-	:: d_step { to[me] == IDLE && !exclusive[MOVED] && sharers[MOVED] == 0 -> \
+	:: d_step { to[me] == IDLE && MAY_LOCK(MINTING) && MAY_CHANGE && \
+			!exclusive[MOVED] && sharers[MOVED] == 0 -> \
+		lock_sequence(); \
 		exclusive[MOVED] = true; \
 		shard[me] = MOVED; \
 		end[me] = what; \
@@ -427,7 +472,8 @@ inline is_closed()
 	:: end[me] == DETACH ->
 		returned = true;
 #ifdef CHECK_BOUND
-		bound_covers_all_ids = watched_shard != MOVED || BOUND >= top;
+		bound_covers_all_ids = watched_shard != MOVED ||
+			(BOUND >= top && COVERS_ROWS);
 		assert(bound_covers_all_ids);
 #endif
 		skip
@@ -454,6 +500,7 @@ inline is_closed()
 		attached = true; \
 		after = MAX(after, value); \
 		minted_elsewhere(value); \
+		commit_rows(); \
 		end_change() }
 
 inline probe_attached()
@@ -488,11 +535,13 @@ proctype session()
 {
 	do
 	READ_SLOT_AND_CLOCK(0)
+#ifndef TRANSACTIONS
 	READ_SLOT_AND_CLOCK(1)
+#endif
 
 	/* M3: only up to the horizon. */
 #ifndef BREAK_M3
-	:: d_step { to[me] == COMPARES && end[me] <= horizon ->
+	:: d_step { to[me] == COMPARES && FILE_COUNTS && end[me] <= horizon ->
 		SAY("finds the end within the horizon");
 		to[me] = SWAPS;
 		if
@@ -500,7 +549,7 @@ proctype session()
 		:: else
 		fi;
 		done() }
-	:: d_step { to[me] == COMPARES && horizon < ENOUGH ->
+	:: d_step { to[me] == COMPARES && (!FILE_COUNTS || horizon < ENOUGH) ->
 		SAY("finds too little horizon left");
 		to[me] = WAITS;
 		shard[me] = 0;
@@ -535,13 +584,13 @@ proctype session()
 	:: d_step { to[me] == WAITS && !horizon_locked ->
 		SAY("locks the horizon, and compares again");
 		if
-		:: horizon >= ENOUGH -> forget(me)
+		:: FILE_COUNTS && horizon >= ENOUGH -> forget(me)
 		:: else -> horizon_locked = true; to[me] = WRITES
 		fi;
 		done() }
 	:: d_step { to[me] == WRITES ->
 		SAY("writes the horizon's WAL record");
-		page = MAX(MIN(end[me] + WINDOW, LARGEST), page);
+		write_page();
 		end[me] = 0;
 #ifdef BREAK_H2
 		to[me] = PUBLISHES;
@@ -561,7 +610,7 @@ proctype session()
 		done() }
 	:: d_step { to[me] == PUBLISHES ->
 		SAY("publishes the horizon");
-		horizon = page;
+		publish_page();
 #ifdef BREAK_H2
 		to[me] = FLUSHES;
 #else
@@ -575,22 +624,31 @@ proctype session()
 	 * the same state, and raise slot->resume to the same value, with that step.
 	 * A shard that is detached is an error, and the lock is given back.
 	 */
-	:: d_step { to[me] == ASKS && MAY_SHARE(shard[me]) ->
+	:: d_step { to[me] == ASKS && MAY_SHARE(shard[me]) && MAY_READ_TABLE ->
 		SAY("reads the shard's state under its lock");
 		if
 		:: MAY_MINT(shard[me]) ->
 			share(shard[me]);
+			note_opening();
 			slot_resume[shard[me]] =
 				MAX(slot_resume[shard[me]], MAX(AFTER(shard[me]), LOWEST));
 			to[me] = OPENS
 		:: else -> forget(me)
 		fi;
 		done() }
+#ifdef REPLACE
+	/* A rollback closes slots without the lock: so these are two steps. */
 	:: d_step { to[me] == OPENS ->
+		SAY("reads where the slot resumes");
+		last[me] = slot_resume[shard[me]];
+		to[me] = SWAPS_OPEN;
+		done() }
+#endif
+	:: d_step { to[me] == READY_TO_OPEN ->
 		SAY("opens the slot");
 		if
 		:: IS_CLOSED(shard[me]) ->
-			slot_last[shard[me]] = slot_resume[shard[me]];
+			slot_last[shard[me]] = RESUMES_AT;
 #ifdef BREAK_F1_FLAG
 			flagged[shard[me]] = false;
 #endif
@@ -627,12 +685,14 @@ proctype session()
 		disk = page;
 		attached = false;
 		after = BOUND;
+		commit_rows();
 		end_change() }
 	COMMIT_ATTACH(NONE)
 	COMMIT_ATTACH(horizon)
 	COMMIT_ATTACH(horizon + 1)
-	:: d_step { to[me] == ENDS -> SAY("rolls back"); end_change() }
+	:: d_step { to[me] == ENDS -> SAY("rolls back"); undo_rows(); end_change() }
 #endif
+	TRANSACTION_STEPS
 	od
 }
 
@@ -656,6 +716,7 @@ inline start()
 	sharers[1] = 0;
 	returned = false;
 	horizon_locked = false;
+	abort_all();
 	close_by_flag();
 	page = disk;
 	horizon = page;
@@ -680,7 +741,8 @@ init
 {
 	atomic {
 		close_by_flag();
-#ifdef FENCING
+		choose_generator();
+#if defined(FENCING) && !defined(TRANSACTIONS)
 		if
 		:: watched_shard = 0
 		:: watched_shard = 1

@@ -14,6 +14,9 @@
  *		conflicts with that of detaching and attaching till their end.
  *	F3	What flake_detach() returns is at or above everything handed out here,
  *		and the first id after flake_attach() is above what it was given.
+ *	F4	A transaction that has itself created the table (CREATE EXTENSION) opens
+ *		only slots of generators that it has created, too: nobody else can mint
+ *		from them before its end.  If it is undone, it closes them.
  *
  * Every slot is closed when the server starts.  So the state is the table's
  * alone, which is replicated, undone by ROLLBACK and read again after a crash;
@@ -186,12 +189,11 @@ check_state(const ShardState *state, int32 shard)
 }
 
 /*
- * Slots that a transaction has opened which has itself created the table, with
- * CREATE EXTENSION.  If it is undone, another table counts again, and it was
- * not asked.  So the slots are closed then.  Nobody else opens or uses them
- * meanwhile: the sequence is new, too, and nobody else sees it; that of a
- * generator of the extension's own has the place of one that was dropped in
- * this transaction, which keeps it locked.
+ * F4: slots that a transaction has opened which has itself created the table.  If
+ * it is undone, another table counts again, which was not asked.  So the slots are
+ * closed then, without the shard's lock: nobody else has been at them, since
+ * nobody else sees the sequence, or in case of a generator of the extension's
+ * own, can lock the one whose place it has taken.
  *
  * A transaction that is prepared for a two-phase commit leaves before it is known
  * what becomes of it.  Closing its slots is harmless whatever comes of it.
@@ -243,12 +245,12 @@ flake_shard_init(void)
 }
 
 /*
- * ERROR for a generator that is older than the table of states, which this
- * transaction has made: what the old one says still counts for others, and they
- * can use the slot.
+ * F4: ERROR for a generator that is older than the table of states, which this
+ * transaction has made.  For others the old table still counts, and they can use
+ * the slot.
  */
 static void
-check_is_new(const Generator *generator, int32 shard)
+check_is_new(const Generator *generator)
 {
 	Relation	rel = relation_open(generator->sequence, NoLock);
 	bool		is_new = flake_is_new(rel);
@@ -288,7 +290,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	{
 		MemoryContext old_context;
 
-		check_is_new(generator, slot->shard);
+		check_is_new(generator);
 		old_context = MemoryContextSwitchTo(TopTransactionContext);
 		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
 		MemoryContextSwitchTo(old_context);
