@@ -18,6 +18,7 @@ OBJS = \
 	src/mint.o \
 	src/shard.o \
 	src/lease.o \
+	src/partition.o \
 	src/guard.o \
 	src/execute.o \
 	src/own_table.o \
