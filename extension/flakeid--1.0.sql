@@ -1688,12 +1688,17 @@ BEGIN
             HINT = 'Drop it before, and create it again afterwards.';
     END IF;
 
-    -- New ids must exceed those that there are.  Whoever may, sees to it.  Others
-    -- can only let the tick go by that the largest is of, if that takes no time.
+    -- New ids must exceed those that there are, on every shard.  With UPDATE on the
+    -- generator they are made to, if the tick after that of the largest can be
+    -- minted by now; else they do when that tick has come, for which there is only
+    -- a moment's time.
     largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+    waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
     IF largest IS NULL THEN
         is_refused := false;
-    ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE') THEN
+    ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
+          AND (NOT has_time OR largest < @extschema@.flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
+                                                                 + current_setting('flakeid.max_wait')::interval, layout)) THEN
         is_refused := false;
         IF NOT dry_run THEN
             BEGIN
@@ -1701,17 +1706,10 @@ BEGIN
             EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
                 is_refused := true;
             END;
-        ELSIF NOT @extschema@.flake_would_exceed(generator, shard, largest) THEN
-            -- what flake_advance() would say
-            is_refused := has_time AND @extschema@.flake_timestamp(largest, layout) > clock_timestamp()
-                + current_setting('flakeid.max_ahead')::interval + current_setting('flakeid.max_wait')::interval;
         END IF;
     ELSIF has_time THEN
-        waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
-        LOOP
-            is_refused := largest >= @extschema@.flake_floor(CASE WHEN dry_run THEN waits_until ELSE clock_timestamp() END, layout);
-            EXIT WHEN NOT is_refused OR dry_run OR clock_timestamp() >= waits_until
-                OR largest >= @extschema@.flake_floor(waits_until, layout);
+        is_refused := largest >= @extschema@.flake_floor(waits_until, layout);
+        WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@.flake_floor(clock_timestamp(), layout) LOOP
             PERFORM pg_sleep(0.001);
         END LOOP;
     ELSE

@@ -21,11 +21,13 @@ $node->init;
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE mallory');
 
-# Every function of hers notes who runs it, and tries to become somebody else.
+# Every function of hers notes who runs it, and tries to become somebody else.  A
+# sequence, unlike a table, still tells after a ROLLBACK that a superuser did.
 my $traps = <<'SQL';
 SET SESSION AUTHORIZATION mallory;
 CREATE SCHEMA trap;
 CREATE TABLE trap.sprung (who text, is_superuser boolean, number int);
+CREATE SEQUENCE trap.superusers;
 GRANT USAGE ON SCHEMA trap TO PUBLIC;
 GRANT INSERT ON trap.sprung TO PUBLIC;
 CREATE FUNCTION trap.note(number int DEFAULT NULL) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -36,7 +38,7 @@ BEGIN
         NULL;
     END;
     INSERT INTO trap.sprung
-    SELECT current_user, rolsuper, number FROM pg_catalog.pg_roles WHERE rolname = current_user;
+    SELECT current_user, rolsuper AND pg_catalog.nextval('trap.superusers') > 0, number FROM pg_catalog.pg_roles WHERE rolname = current_user;
     RETURN true;
 END
 $$;
@@ -88,7 +90,7 @@ sub as_superuser
 	my ($database) = @_;
 
 	return $node->safe_psql($database,
-		'SELECT count(*) FROM trap.sprung WHERE is_superuser');
+		'SELECT last_value - 1 + is_called::int FROM trap.superusers');
 }
 
 # Whether a session's statement is done, or waits for a lock.
