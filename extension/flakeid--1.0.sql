@@ -460,46 +460,8 @@ CREATE FUNCTION @extschema@.flake_columns(
     generator regclass DEFAULT '@extschema@.flake_default',
     OUT relation regclass, OUT attribute name)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.refobjid OPERATOR(pg_catalog.=) generator
-    UNION
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    JOIN (VALUES ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id(int)'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_uuid'::pg_catalog.regclass,
-                  '@extschema@.flake_uuid()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_objectid'::pg_catalog.regclass,
-                  '@extschema@.flake_objectid()'::pg_catalog.regprocedure)) m (sequence, function)
-      ON d.refobjid OPERATOR(pg_catalog.=) m.function
-     AND m.sequence OPERATOR(pg_catalog.=) generator
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-    UNION
-    SELECT a.attrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-    WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.objid OPERATOR(pg_catalog.=) generator
-      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.deptype = 'a';
-END;
+AS 'MODULE_PATHNAME', 'flake_columns'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
 'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';

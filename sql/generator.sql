@@ -148,6 +148,17 @@ SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'warehouse.or
 INSERT INTO warehouse.orders VALUES (DEFAULT, 'after') RETURNING id > :before AS later;
 SELECT generator FROM flake_generators WHERE generator::text LIKE '%order%' ORDER BY generator::text COLLATE "C";
 SELECT * FROM flake_columns('warehouse.order_number');
+-- each column once, however it takes its ids; those of the extension's own, too
+CREATE TABLE warehouse.twice (id bigint DEFAULT flake_id(5, 'warehouse.order_number'), other bigint DEFAULT
+    flake_id(1, 'warehouse.order_number') + flake_id(2, 'warehouse.order_number') + flake_id(3), third text DEFAULT flake_uuid());
+CREATE VIEW warehouse.view AS SELECT id FROM warehouse.twice;
+ALTER VIEW warehouse.view ALTER id SET DEFAULT flake_id();
+SELECT c.* FROM flake_columns('warehouse.order_number') AS c ORDER BY c::text COLLATE "C";
+SELECT c.* FROM flake_columns() AS c WHERE relation::text LIKE 'warehouse.%' ORDER BY c::text COLLATE "C";
+SELECT c.* FROM flake_columns('flake_default_uuid') AS c;
+SELECT c.* FROM flake_columns('flake_default_objectid') AS c;
+SELECT c.* FROM flake_columns(NULL) AS c;
+DROP TABLE warehouse.twice CASCADE;
 -- owned by a column, it goes with the table
 DROP TABLE warehouse.orders;
 SELECT to_regclass('warehouse.order_number'), count(*) FILTER (WHERE generator::text LIKE '%order_number') FROM flake_generators;

@@ -23,11 +23,12 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "admin.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
+#include "columns.h"
+#include "commands/event_trigger.h"
 #include "commands/seclabel.h"
 #include "executor/spi.h"
 #include "flakeid.h"
@@ -35,12 +36,12 @@
 #include "generator.h"
 #include "layout_type.h"
 #include "miscadmin.h"
-#include "own_table.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
 #include "slot.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -291,139 +292,11 @@ flake_horizon_time(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(ts);
 }
 
-/* What was found in the columns that a generator's ids go into. */
-typedef struct LiveIds
-{
-	int			columns;		/* how many were searched */
-	char	   *column;			/* one with an id above, or NULL */
-	int64		id;				/* the largest one in it */
-} LiveIds;
-
-/* Changes a setting until AtEOXact_GUC(). */
-static void
-set_for_search(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
-/* ERROR: a column cannot be searched. */
-static void
-cannot_search(const char *column, const char *reason, int64 below)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("cannot search column %s for ids", column),
-			 errdetail_internal("%s", reason),
-			 errhint("If no id above %lld is in use, pass force => true.",
-					 (long long) below)));
-}
-
-/*
- * Searches one column for ids above a bound.
- *
- * It is done as the table's owner: a view, the expression of an index, or a cast
- * can run code, and the superuser who calls is not to run that of others.
- */
-static void
-search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
-{
-	Oid			type = getBaseType(get_atttype(relation, get_attnum(relation, attribute)));
-	char		kind = get_rel_relkind(relation);
-	char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
-												   get_rel_name(relation));
-	char	   *column = psprintf("%s.%s", table, quote_identifier(attribute));
-	StringInfoData query;
-	Oid			argument_types[] = {INT8OID};
-	Datum		arguments[] = {Int64GetDatum(below)};
-	Oid			user;
-	int			security_context;
-	int			guc_level;
-	Datum		max;
-	bool		isnull;
-
-	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE)
-		cannot_search(column, "It is not in a table.", below);
-	if (type != INT8OID && type != NUMERICOID && type != TEXTOID && type != VARCHAROID)
-		cannot_search(column, psprintf("Its type is %s.", format_type_be(type)), below);
-
-	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT pg_catalog.max(id) FROM (SELECT %s::pg_catalog.int8 AS id FROM %s) s"
-					 " WHERE id OPERATOR(pg_catalog.>) $1",
-					 quote_identifier(attribute), table);
-
-	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(flake_relation_owner(relation),
-						   security_context | SECURITY_RESTRICTED_OPERATION);
-	guc_level = NewGUCNestLevel();
-	set_for_search("search_path", "pg_catalog, pg_temp");
-	set_for_search("row_security", "off");	/* an error, not hidden rows */
-	if (SPI_execute_with_args(query.data, 1, argument_types, arguments, NULL,
-							  false, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not execute \"%s\"", query.data);
-	AtEOXact_GUC(false, guc_level);
-	SetUserIdAndSecContext(user, security_context);
-
-	live->columns++;
-	max = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	if (!isnull && (live->column == NULL || DatumGetInt64(max) > live->id))
-	{
-		live->column = column;
-		live->id = DatumGetInt64(max);
-	}
-}
-
-/*
- * Searches the columns that flake_columns() lists for ids above a bound; not
- * those of other sessions' temporary tables, which nobody else can read.
- */
-static LiveIds
-find_live_ids(Oid sequence, int64 below, Oid function)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	LiveIds		live = {0};
-	Oid			argument_types[] = {REGCLASSOID};
-	Datum		arguments[] = {ObjectIdGetDatum(sequence)};
-	char	   *query;
-	SPITupleTable *columns;
-	uint64		count;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	query = psprintf("SELECT relation, attribute FROM %s($1)",
-					 quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-												"flake_columns"));
-	if (SPI_execute_with_args(query, 1, argument_types, arguments, NULL,
-							  false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not execute \"%s\"", query);
-	columns = SPI_tuptable;
-	count = SPI_processed;
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		bool		isnull;
-		Oid			relation = DatumGetObjectId(SPI_getbinval(columns->vals[i],
-															  columns->tupdesc, 1, &isnull));
-
-		if (!isOtherTempNamespace(get_rel_namespace(relation)))
-			search_column(relation,
-						  SPI_getvalue(columns->vals[i], columns->tupdesc, 2),
-						  below, &live);
-	}
-
-	/* What is allocated in SPI goes away with it. */
-	if (live.column != NULL)
-		live.column = MemoryContextStrdup(caller, live.column);
-	SPI_finish();
-	return live;
-}
-
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
 check_live_ids(Oid sequence, int64 below, Oid function)
 {
-	LiveIds		live = find_live_ids(sequence, below, function);
+	LiveIds		live = flake_find_live_ids(sequence, below, function);
 
 	if (live.columns == 0)
 		ereport(ERROR,
