@@ -63,6 +63,12 @@ SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagran')$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagram', 9223372036854775807)$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'segment', 9223372036854775807)$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'shard:8 seq:40', 1::bigint << 40)$$);
+-- among temporary objects it would be forgotten in a crash; and nothing is left
+SELECT * FROM attempt($$SELECT flake_create_generator('pg_temp.x')$$);
+SET search_path = pg_temp, public;
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+RESET search_path;
+SELECT count(*) FROM pg_class WHERE relname = 'x';
 BEGIN READ ONLY;
 SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
 SELECT * FROM attempt($$SELECT flake_id(5, 'orders_id')$$);
@@ -70,6 +76,58 @@ COMMIT;
 \x off
 SELECT code, regexp_replace(message, '[0-9]+', 'ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
 FROM attempt($$SELECT flake_create_generator('x', 'instagram', flake_floor(now() + '2 years'))$$);
+
+-- event triggers fire, as for CREATE SEQUENCE, and may do anything
+CREATE FUNCTION on_creation() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+    command record;
+BEGIN
+    IF tg_event = 'ddl_command_start' THEN
+        RAISE NOTICE '% %', tg_event, tg_tag;
+        RETURN;
+    END IF;
+    FOR command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
+        RAISE NOTICE '% % % %', tg_event, command.command_tag, command.object_type, command.object_identity;
+        IF command.command_tag = 'CREATE SEQUENCE' AND current_setting('test.on_creation') <> '' THEN
+            EXECUTE format(current_setting('test.on_creation'), command.object_identity);
+        END IF;
+    END LOOP;
+END
+$$;
+CREATE EVENT TRIGGER on_start ON ddl_command_start WHEN TAG IN ('CREATE SEQUENCE') EXECUTE FUNCTION on_creation();
+CREATE EVENT TRIGGER on_end ON ddl_command_end WHEN TAG IN ('CREATE SEQUENCE') EXECUTE FUNCTION on_creation();
+SET test.on_creation = '';
+SELECT flake_create_generator('"Seen by %I"', 'segment');
+SELECT flake_id(0, '"Seen by %I"');
+DROP SEQUENCE "Seen by %I";
+CREATE ROLE flake_regress_owner;
+SET test.on_creation = 'ALTER SEQUENCE %s OWNER TO flake_regress_owner';
+SELECT flake_create_generator('given_away');
+SELECT owner FROM flake_generators WHERE generator = 'given_away'::regclass;
+DROP SEQUENCE given_away;
+DROP ROLE flake_regress_owner;
+SET test.on_creation = 'ALTER SEQUENCE %s RENAME TO renamed';
+SELECT flake_create_generator('x', 'segment', after => 5);
+SELECT flake_id(0, 'renamed');
+DROP SEQUENCE renamed;
+\x on
+SET test.on_creation = 'DROP SEQUENCE %s';
+SELECT * FROM attempt($$SELECT flake_create_generator('x', after => 5)$$);
+SET test.on_creation = 'ALTER SEQUENCE %s AS int';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = 'ALTER SEQUENCE %s SET UNLOGGED';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = $$SECURITY LABEL FOR flakeid ON SEQUENCE %s IS 'ts:40 shard:13 seq:10 epoch=2020-01-01'$$;
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = 'SELECT 1/0';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+\x off
+SELECT count(*) FROM pg_class WHERE relname = 'x';
+SELECT count(*) FROM pg_seclabel WHERE objoid NOT IN (SELECT oid FROM pg_class);
+DROP EVENT TRIGGER on_start;
+DROP EVENT TRIGGER on_end;
+DROP FUNCTION on_creation;
+RESET test.on_creation;
 
 -- after: also where the shard comes before the sequence
 SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset

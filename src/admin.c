@@ -30,7 +30,7 @@
 #include "columns.h"
 #include "commands/event_trigger.h"
 #include "commands/seclabel.h"
-#include "executor/spi.h"
+#include "commands/sequence.h"
 #include "flakeid.h"
 #include "fmgr.h"
 #include "generator.h"
@@ -126,32 +126,70 @@ flake_admin_init(void)
 	register_label_provider(FLAKE_LABEL_PROVIDER, check_label);
 }
 
+/* An option of CREATE SEQUENCE, as the grammar has it for a bigint. */
+static DefElem *
+sequence_option(const char *name, int64 value)
+{
+	return makeDefElem(pstrdup(name),
+					   (Node *) makeFloat(psprintf("%lld", (long long) value)),
+					   -1);
+}
+
 /*
- * Creates the sequence of a generator, as the current user and by way of SQL:
- * so rights are checked and event triggers fire as for any sequence.
+ * Creates the sequence of a generator as CREATE SEQUENCE does, as the current
+ * user and with event triggers.  But no text is executed: a name is resolved
+ * only once, and what it was resolved to is returned.
  */
-static Oid
+static ObjectAddress
 create_sequence(RangeVar *name, const FlakeLayout *layout)
 {
-	Oid			schema = RangeVarGetCreationNamespace(name);
-	StringInfoData command;
+	CreateSeqStmt *statement = makeNode(CreateSeqStmt);
+	ObjectAddress address = InvalidObjectAddress;
 	int64		min;
 	int64		max;
+	bool		has_state;
 
 	flake_horizon_bounds(layout, &min, &max);
-	initStringInfo(&command);
-	appendStringInfo(&command,
-					 "CREATE SEQUENCE %s AS bigint INCREMENT %lld"
-					 " MINVALUE %lld MAXVALUE %lld NO CYCLE",
-					 quote_qualified_identifier(get_namespace_name(schema),
-												name->relname),
-					 (long long) PG_INT64_MAX, (long long) min, (long long) max);
+	statement->sequence = name;
+	statement->options = list_make1(sequence_option("increment", PG_INT64_MAX));
+	statement->options = lappend(statement->options,
+								 sequence_option("minvalue", min));
+	statement->options = lappend(statement->options,
+								 sequence_option("maxvalue", max));
 
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute(command.data, false, 0) != SPI_OK_UTILITY ||
-		SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not execute \"%s\"", command.data);
-	return get_relname_relid(name->relname, schema);
+	/* What ProcessUtility() does around a command that creates something */
+	has_state = EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		EventTriggerDDLCommandStart((Node *) statement);
+		address = DefineSequence(make_parsestate(NULL), statement);
+		if (get_rel_persistence(address.objectId) != RELPERSISTENCE_PERMANENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot create generator \"%s\" in a schema for temporary objects",
+							name->relname),
+					 errdetail("A temporary sequence forgets in a crash what was handed out."),
+					 errhint("Qualify its name with another schema.")));
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress,
+										 (Node *) statement);
+		EventTriggerSQLDrop((Node *) statement);
+		EventTriggerDDLCommandEnd((Node *) statement);
+	}
+	PG_FINALLY();
+	{
+		if (has_state)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+
+	/* The next look-up is to see it, and what triggers have made of it. */
+	CommandCounterIncrement();
+	if (!can_keep_horizon(address.objectId, layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("an event trigger has dropped or changed the sequence of generator \"%s\"",
+						name->relname)));
+	return address;
 }
 
 int64
@@ -186,6 +224,23 @@ flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const char *hint)
 }
 
 /*
+ * Makes sure, durably, that every new id is above a packed value.
+ *
+ * The floor may be above it without that: before the first id it is where the
+ * clock was, and is on no disk.
+ */
+static void
+raise_horizon(Generator *generator, int64 above)
+{
+	int64		min;
+	int64		max;
+
+	flake_horizon_bounds(&generator->layout, &min, &max);
+	if (above >= min)
+		flake_horizon_raise(&generator->horizon, above);
+}
+
+/*
  * flake_create_generator(name text, layout flake_layout, after bigint)
  *	returns regclass
  *
@@ -199,8 +254,9 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	char		label[FLAKE_LAYOUT_TEXT_LEN];
 	int64		above = FLAKE_PACKED_NONE;
 	ObjectAddress address;
-	Oid			sequence;
 
+	PreventCommandIfReadOnly("flake_create_generator()");
+	PreventCommandIfParallelMode("flake_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -211,21 +267,16 @@ flake_create_generator(PG_FUNCTION_ARGS)
 		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2),
 									   "Pass flake_layout_above(layout, id) for the layout.");
 
-	sequence = create_sequence(name, &layout);
+	address = create_sequence(name, &layout);
 	flake_layout_print(&layout, label);
-	ObjectAddressSet(address, RelationRelationId, sequence);
+	check_label(&address, label);	/* a trigger may have set another */
 	SetSecurityLabel(&address, FLAKE_LABEL_PROVIDER, label);
 	CommandCounterIncrement();
 
 	if (above != FLAKE_PACKED_NONE)
-	{
-		Generator  *generator = flake_generator_get(sequence,
-													fcinfo->flinfo->fn_oid);
-
-		if (above > flake_horizon_floor(&generator->horizon))
-			flake_horizon_raise(&generator->horizon, above);
-	}
-	PG_RETURN_OID(sequence);
+		raise_horizon(flake_generator_get(address.objectId,
+										  fcinfo->flinfo->fn_oid), above);
+	PG_RETURN_OID(address.objectId);
 }
 
 /* flake_layout_of(generator regclass) returns flake_layout */
