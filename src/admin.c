@@ -392,13 +392,19 @@ find_shared_slot(Slot *slot, void *arg)
 		rewind->is_shared = true;
 }
 
-/* Sets a slot back.  Nobody mints from it meanwhile. */
+/*
+ * Sets a slot back.  Nobody mints from it meanwhile: the lock on the sequence
+ * keeps out who would.  It does not where the slot is shared with other
+ * databases, which have sequences of their own, so such a slot stays as it is.
+ * If none of them was above when they were looked at, then what is above now
+ * has been handed out since, and ids go on above that.
+ */
 static void
 rewind_slot(Slot *slot, void *arg)
 {
 	const SlotRewind *rewind = arg;
 
-	if (is_above(slot, rewind))
+	if (is_above(slot, rewind) && slot->key.database != InvalidOid)
 		flake_slot_rewind(slot, rewind->value);
 }
 

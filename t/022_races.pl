@@ -569,6 +569,27 @@ let_go($one);
 answer($one);
 cmp_ok(answer($two), '<', $id, 'rewind: and then mint below');
 
+# Of a slot that databases share: another one, which goes by a sequence of its own,
+# mints after it was found not to have minted.
+value($admin, 'CREATE DATABASE elsewhere');
+$node->safe_psql('elsewhere', 'CREATE EXTENSION flakeid');
+value($one, 'SELECT flake_objectid()');
+restart();
+my $elsewhere = new_session($node, 'elsewhere');
+stop_at($one, 'enter flake_horizon_rewind',
+	q{SELECT flake_rewind('flake_default_objectid',}
+	  . ' extract(epoch FROM clock_timestamp() - interval $$1 hour$$)::bigint << 24, true)'
+);
+set_clock($clock, 60);
+$above = value($elsewhere, 'SELECT flake_objectid()');
+let_go($one);
+answer($one);
+set_clock($clock, 0);
+cmp_ok(value($_, 'SELECT flake_objectid()'),
+	'gt', $above, 'rewind: not of what another database mints meanwhile')
+  foreach $one, $elsewhere;
+end_session($elsewhere);
+
 # Its memory is freed while a session that knows it comes back.
 value($two, q(SELECT flake_create_generator('gone')));
 my $gone = value($two, q(SELECT 'gone'::regclass::oid));
