@@ -466,6 +466,22 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
 'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
 
+CREATE FUNCTION @extschema@.flake_advance(generator regclass, above bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_advance'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if no id of every shard exceeds it at all or at present, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids';
+
+CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_would_exceed'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 42501 without USAGE on the generator, 42809 for generators of wide ids';
+
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)
 RETURNS void

@@ -139,6 +139,63 @@ SELECT flake_create_generator('negative', 'segment', after => -5000);
 SELECT flake_ids(0, 3, 'negative');
 DROP SEQUENCE later_id, numbers, negative;
 
+-- flake_advance(): the same for one that has been in use
+SELECT flake_create_generator('later_id');
+SELECT min(flake_id(shard, 'later_id')) < :after AS "below, so far" FROM generate_series(0, 2) AS shard;
+SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
+SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
+SELECT flake_advance('later_id', :after);
+SELECT min(flake_id(shard, 'later_id')) > :after AS exceeds FROM generate_series(0, 4) AS shard;
+SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
+SELECT flake_would_exceed('later_id', 1, flake_id(1, 'later_id')) AS "its own last";
+SELECT flake_would_exceed('later_id', 1, flake_floor(clock_timestamp() + '10 s')) AS "still to come";
+SELECT flake_create_generator('numbers', 'shard:4 seq:40 block=10');
+SELECT flake_id(1, 'numbers') & 1023, flake_id(2, 'numbers') & 1023;
+BEGIN;
+SELECT flake_advance('numbers', -1), flake_advance('numbers', 0);
+SELECT flake_id(1, 'numbers') & 1023;
+\x on
+SELECT * FROM attempt($$SELECT flake_advance('numbers', 5)$$);
+SELECT * FROM attempt($$SELECT flake_advance('numbers', 15::bigint << 40)$$);
+\x off
+ROLLBACK;
+-- nor is it undone by ROLLBACK, nor does a lower one set it back
+SELECT flake_create_generator('dense', 'segment');
+SELECT flake_would_exceed('dense', 0, 0), flake_would_exceed('dense', 0, 1);
+BEGIN;
+SELECT flake_advance('dense', 5000);
+SELECT flake_id(0, 'dense');
+ROLLBACK;
+SELECT flake_advance('dense', 4000), flake_advance('dense', -4000), flake_advance(NULL, 9000), flake_advance('dense', NULL);
+SELECT flake_id(0, 'dense');
+SELECT flake_would_exceed('dense', 0, 5002), flake_would_exceed('dense', 0, 5003);
+SELECT flake_advance('dense', 9223372036854775805);
+SELECT flake_would_exceed('dense', 0, 9223372036854775805), flake_would_exceed('dense', 0, 9223372036854775806);
+SELECT flake_id(0, 'dense');
+\x on
+SELECT * FROM attempt($$SELECT flake_advance('dense', 9223372036854775807)$$);
+SELECT code, message, hint FROM attempt(format($$SELECT flake_advance('orders_id', %s)$$, :after + (3600000::bigint << 23))) \gset
+SELECT :'code' AS code, regexp_replace(:'message', '[0-9]+', 'ID') AS message, :'hint' AS hint;
+SELECT * FROM attempt($$SELECT flake_advance('flake_default_uuid', 1)$$);
+SELECT * FROM attempt($$SELECT flake_advance('flake_default_objectid', 1)$$);
+SELECT * FROM attempt($$SELECT flake_advance('ordinary', 1)$$);
+SELECT * FROM attempt($$SELECT flake_would_exceed('flake_default_uuid', 0, 1)$$);
+SELECT * FROM attempt($$SELECT flake_would_exceed('dense', 1, 1)$$);
+BEGIN READ ONLY;
+SELECT * FROM attempt($$SELECT flake_advance('dense', 1)$$);
+COMMIT;
+\x off
+SELECT flake_advance('flake_default', flake_id(5) + 1000);
+SELECT flake_would_exceed('flake_default', 5, flake_last_id() + 1000);
+SELECT flake_id(0, 'dense');
+\x on
+SELECT * FROM attempt($$SELECT flake_id(0, 'dense')$$);
+-- used up, it exceeds nothing, and need not be advanced
+SELECT * FROM attempt($$SELECT flake_would_exceed('dense', 0, 1)$$);
+SELECT flake_would_exceed('dense', 0, 1);
+\x off
+DROP SEQUENCE later_id, numbers, dense;
+
 -- before the epoch, ids are negative, and as good
 SELECT flake_create_generator('early_id', 'ts:41 shard:13 seq:10 epoch=2045-01-01');
 SELECT flake_id(5, 'early_id') AS first \gset
@@ -330,6 +387,8 @@ SET ROLE flake_regress_user;
 SELECT * FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE closed.orders_id IS 'seq:63'$$);
 SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
+SELECT code, message FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
+SELECT code, message FROM attempt($$SELECT flake_would_exceed('closed.orders_id', 5, 1)$$);
 \x off
 SELECT generator, horizon IS NOT NULL AS horizon FROM flake_generators WHERE generator::text LIKE 'closed%';
 SET ROLE flake_regress_owner;
@@ -339,10 +398,17 @@ SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
 \x off
 SET ROLE flake_regress_user;
 SELECT flake_shard(flake_id(5, 'closed.orders_id'));
+SELECT flake_would_exceed('closed.orders_id', 5, 1);
+SELECT code, message FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE closed.orders_id TO flake_regress_user;
+SET ROLE flake_regress_user;
+SELECT flake_advance('closed.orders_id', 1);
 RESET ROLE;
 REVOKE USAGE ON SEQUENCE closed.orders_id FROM flake_regress_user;
 SET ROLE flake_regress_user;
 SELECT code FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
+SELECT code FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
 RESET ROLE;
 SELECT 'closed.orders_id'::regclass::oid AS oid \gset
 DROP OWNED BY flake_regress_owner;

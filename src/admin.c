@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * admin.c
- *	  SQL functions that create, show and rewind generators.
+ *	  SQL functions that create, show, advance and rewind generators.
  *
  * What makes a sequence a generator is its layout, which is a security label
  * of provider "flakeid".  pg_dump writes
@@ -52,6 +52,8 @@ PG_FUNCTION_INFO_V1(flake_create_generator);
 PG_FUNCTION_INFO_V1(flake_layout_of);
 PG_FUNCTION_INFO_V1(flake_horizon);
 PG_FUNCTION_INFO_V1(flake_horizon_time);
+PG_FUNCTION_INFO_V1(flake_advance);
+PG_FUNCTION_INFO_V1(flake_would_exceed);
 PG_FUNCTION_INFO_V1(flake_rewind);
 
 /* flake_load_library() returns event_trigger: what matters is being called. */
@@ -366,6 +368,125 @@ check_live_ids(Oid sequence, int64 below, Oid function)
 						   live.column, (long long) live.id),
 				 errhint("Give the rows with ids above %lld other ids first. If these ids are not of this generator, pass force => true.",
 						 (long long) below)));
+}
+
+/* Slots whose claims must be above a packed value. */
+typedef struct SlotAdvance
+{
+	Oid			generator;
+	int64		above;			/* packed */
+} SlotAdvance;
+
+/*
+ * Raises an open slot's last value.  Who is in the midst of a claim, and has
+ * read the floor before it was raised, finds another last value than he has
+ * read, and starts over (M1).  A closed slot is opened before the next claim,
+ * and the floor is read after that.
+ */
+static void
+advance_slot(Slot *slot, void *arg)
+{
+	const SlotAdvance *advance = arg;
+	uint64		last = pg_atomic_read_u64(&slot->last);
+
+	if (slot->key.generator != advance->generator)
+		return;
+	while ((int64) last != FLAKE_PACKED_NONE &&
+		   (int64) last < advance->above &&
+		   !pg_atomic_compare_exchange_u64(&slot->last, &last,
+										   (uint64) advance->above))
+		;
+}
+
+/* ERROR for the generators of UUIDs and ObjectIDs: bigints are not their ids. */
+static void
+check_not_wide(const Generator *generator)
+{
+	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("ids of generator \"%s\" are not of type bigint",
+						get_rel_name(generator->sequence))));
+}
+
+/*
+ * flake_advance(generator regclass, above bigint) returns void
+ *
+ * Like setval(), this is not undone by ROLLBACK.
+ */
+Datum
+flake_advance(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	int64		above = PG_GETARG_INT64(1);
+	Generator  *generator;
+	SlotAdvance advance;
+	AclResult	result;
+
+	PreventCommandIfReadOnly("flake_advance()");
+	PreventCommandIfParallelMode("flake_advance()");
+	generator = flake_generator_get(sequence, fcinfo->flinfo->fn_oid);
+	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+	check_not_wide(generator);
+
+	/* That it is far ahead already is no reason to refuse. */
+	advance.generator = generator->key;
+	advance.above = flake_layout_packed_up_to(&generator->layout, above);
+	if (advance.above > flake_horizon_floor(&generator->horizon))
+		advance.above = flake_packed_to_exceed(&generator->layout, above,
+											   "Use a generator whose layout is flake_layout_above(layout, id).");
+	if (advance.above == FLAKE_PACKED_NONE)
+		PG_RETURN_VOID();
+
+	/* The floor is raised before slots are looked at. */
+	raise_horizon(generator, advance.above);
+	flake_shmem_each_slot(advance_slot, &advance);
+	PG_RETURN_VOID();
+}
+
+/*
+ * flake_would_exceed(generator regclass, shard int, id bigint) returns boolean
+ *
+ * Whether the next id of a shard exceeds one, and all that come after it.  What
+ * is read here only ever goes up, so that in doubt the answer is false.  Only
+ * the clock may be set back; and who is in the midst of a claim has read it
+ * earlier.  flake_advance() rules out both.
+ */
+Datum
+flake_would_exceed(PG_FUNCTION_ARGS)
+{
+	int32		shard = PG_GETARG_INT32(1);
+	int64		id = PG_GETARG_INT64(2);
+	const FlakeLayout *layout;
+	Generator  *generator;
+	GeneratorSlot slot;
+	int64		above;			/* packed */
+	int64		next;
+
+	/* A standby does not know what its primary hands out. */
+	PreventCommandDuringRecovery("flake_would_exceed()");
+	generator = flake_generator_get(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid);
+	check_not_wide(generator);
+	layout = &generator->layout;
+	slot = *flake_generator_slot(generator, shard);
+
+	above = Max(flake_slot_last(slot.slot),
+				flake_horizon_floor(&generator->horizon));
+	if (above >= flake_layout_max_packed(layout))
+		PG_RETURN_BOOL(false);	/* there is no next one */
+	next = Max(above + 1, flake_layout_min_packed(layout));
+	if (flake_layout_has_time(layout))
+	{
+		int64		tick = flake_layout_tick_at(layout, GetCurrentTimestamp());
+
+		if (tick < flake_layout_min_tick(layout) ||
+			tick > flake_layout_max_tick(layout))
+			PG_RETURN_BOOL(false);
+		next = Max(next, flake_layout_pack(layout, tick, 0));
+	}
+	PG_RETURN_BOOL(flake_layout_id(layout, next, slot.image) > id);
 }
 
 /* Which slots to set back, and to what. */

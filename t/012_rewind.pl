@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
 # The way back after a clock that was years ahead: flake_rewind(), which refuses
-# as long as ids that could come again are in use.
+# as long as ids that could come again are in use.  And the way ahead, beyond ids
+# that come from elsewhere: flake_advance().
 
 use strict;
 use warnings;
@@ -556,6 +557,88 @@ is( value(
 		  . 'flake_objectid()) - clock_timestamp())) < 120'),
 	't',
 	'flake_objectid(): is of the present');
+
+#
+# The way ahead.
+#
+
+# A generator that has not minted anything yet begins above an id for good, also
+# if that is past by the clock of now but not by that of after a crash.
+foreach my $way (
+	q(SELECT flake_create_generator('raised_id', after => %s)),
+	q(SELECT flake_create_generator('raised_id'); SELECT flake_advance('raised_id', %s))
+)
+{
+	my $above = value($admin, q(SELECT flake_ceil(clock_timestamp() - interval '1 s')));
+
+	value($admin, sprintf $way, $above);
+	kill9_and_wait($node);
+	$_->{run}->finish foreach $one, $admin;
+	set_clock($clock, -5);
+	start_with_clock($node, $clock);
+	($one, $admin) = map { new_session($node) } 1 .. 2;
+	cmp_ok(value($one, q(SELECT flake_id(3, 'raised_id'))),
+		'>', $above, "$way: durable before the first id");
+	set_clock($clock, 0);
+	value($admin, 'DROP SEQUENCE raised_id');
+}
+
+# Sessions look at how far the generator has been advanced, and then mint.
+value(
+	$admin, q(
+CREATE SEQUENCE advanced MINVALUE -1 START -1;
+CREATE FUNCTION mint_above(shard int, generator regclass) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	bound bigint := (SELECT last_value FROM advanced);
+	id bigint := flake_id(shard, generator);
+BEGIN
+	IF id <= bound THEN
+		RAISE 'shard % has %, not above %', shard, id, bound;
+	END IF;
+	RETURN id;
+END
+$$));
+foreach my $case (
+	[ 'instagram', q(flake_ceil(clock_timestamp() + interval '1 s')) ],
+	[
+		'ts:41 seq:10 shard:13 epoch=2020-01-01 start=zero',
+		q(flake_ceil(clock_timestamp(), flake_layout_of('advanced_id')) + 1000)
+	],
+	[ 'segment', q(flake_horizon('advanced_id') + 3) ],
+	[ 'seq:50 shard:13 block=100', q(flake_id(2, 'advanced_id') + 50000) ])
+{
+	my ($layout, $above) = @$case;
+	my @advanced;
+
+	value($admin, "SELECT flake_create_generator('advanced_id', '$layout')");
+	value($admin, q(SELECT flake_id(0, 'advanced_id')));
+	my @minting = map {
+		my $shard = $layout eq 'segment' ? 0 : $_;
+
+		start_clients($node, count => 2,
+			sql => "SELECT mint_above($shard, 'advanced_id');")
+	} 0 .. 2;
+
+	foreach (1 .. 10)
+	{
+		my $bound = value($admin, "SELECT $above");
+
+		value($admin, "SELECT flake_advance('advanced_id', $bound)");
+		value($admin, "SELECT setval('advanced', $bound)");
+		push @advanced, $bound;
+		wait_for_more($_, 20) foreach @minting;
+	}
+	stop_clients($node, @minting);
+	is_deeply(
+		[ grep { !/^57P01/ } map { errors($_) } @minting ],    # stopped
+		[], "$layout: every id after flake_advance() is above");
+	my @all = map { @{ ids($_) } } @minting;
+	is(first_duplicate(\@all), undef, "$layout: no id repeats");
+	cmp_ok(scalar(grep { $_ > $advanced[0] && $_ < $advanced[-1] } @all),
+		'>', 20, "$layout: ids were minted all the while");
+	value($admin,
+		q(DROP SEQUENCE advanced_id; SELECT setval('advanced', -1)));
+}
 end_session($_) foreach $one, $admin;
 
 $node->stop;
