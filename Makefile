@@ -28,6 +28,7 @@ OBJS = \
 	src/text.o \
 	src/seal.o \
 	src/admin.o \
+	src/columns.o \
 	src/stat.o \
 	src/generator.o \
 	src/horizon.o \

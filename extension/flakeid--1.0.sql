@@ -460,49 +460,27 @@ CREATE FUNCTION @extschema@.flake_columns(
     generator regclass DEFAULT '@extschema@.flake_default',
     OUT relation regclass, OUT attribute name)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.refobjid OPERATOR(pg_catalog.=) generator
-    UNION
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    JOIN (VALUES ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id(int)'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_uuid'::pg_catalog.regclass,
-                  '@extschema@.flake_uuid()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_objectid'::pg_catalog.regclass,
-                  '@extschema@.flake_objectid()'::pg_catalog.regprocedure)) m (sequence, function)
-      ON d.refobjid OPERATOR(pg_catalog.=) m.function
-     AND m.sequence OPERATOR(pg_catalog.=) generator
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-    UNION
-    SELECT a.attrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-    WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.objid OPERATOR(pg_catalog.=) generator
-      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.deptype = 'a';
-END;
+AS 'MODULE_PATHNAME', 'flake_columns'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
 'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
+
+CREATE FUNCTION @extschema@.flake_advance(generator regclass, above bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_advance'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if no id of every shard exceeds it at all or at present, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids';
+
+CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_would_exceed'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 42501 without USAGE on the generator, 42809 for generators of wide ids';
 
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)
