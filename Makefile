@@ -18,6 +18,7 @@ OBJS = \
 	src/mint.o \
 	src/shard.o \
 	src/lease.o \
+	src/partition.o \
 	src/guard.o \
 	src/execute.o \
 	src/own_table.o \
@@ -27,6 +28,7 @@ OBJS = \
 	src/text.o \
 	src/seal.o \
 	src/admin.o \
+	src/columns.o \
 	src/stat.o \
 	src/generator.o \
 	src/horizon.o \

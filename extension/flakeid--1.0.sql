@@ -460,49 +460,27 @@ CREATE FUNCTION @extschema@.flake_columns(
     generator regclass DEFAULT '@extschema@.flake_default',
     OUT relation regclass, OUT attribute name)
 RETURNS SETOF record
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.refobjid OPERATOR(pg_catalog.=) generator
-    UNION
-    SELECT f.adrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_attrdef f
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-    JOIN pg_catalog.pg_depend d
-      ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-     AND d.objid = f.oid
-    JOIN (VALUES ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default'::pg_catalog.regclass,
-                  '@extschema@.flake_id(int)'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_uuid'::pg_catalog.regclass,
-                  '@extschema@.flake_uuid()'::pg_catalog.regprocedure),
-                 ('@extschema@.flake_default_objectid'::pg_catalog.regclass,
-                  '@extschema@.flake_objectid()'::pg_catalog.regprocedure)) m (sequence, function)
-      ON d.refobjid OPERATOR(pg_catalog.=) m.function
-     AND m.sequence OPERATOR(pg_catalog.=) generator
-    WHERE d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-    UNION
-    SELECT a.attrelid::pg_catalog.regclass, a.attname
-    FROM pg_catalog.pg_depend d
-    JOIN pg_catalog.pg_attribute a
-      ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-    WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.objid OPERATOR(pg_catalog.=) generator
-      AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
-      AND d.deptype = 'a';
-END;
+AS 'MODULE_PATHNAME', 'flake_columns'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
 'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
+
+CREATE FUNCTION @extschema@.flake_advance(generator regclass, above bigint)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_advance'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if no id of every shard exceeds it at all or at present, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids';
+
+CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_would_exceed'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 42501 without USAGE on the generator, 42809 for generators of wide ids';
 
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)
@@ -842,7 +820,15 @@ AS 'MODULE_PATHNAME', 'flake_guard_relation'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_guard_relation(@extschema@.flake_ticket, oid, boolean) IS
-'locks a table or view until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 without the privileges that LOCK TABLE asks for';
+'locks a relation until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 if exclusive and the user may not LOCK TABLE';
+
+CREATE FUNCTION @extschema@.flake_guard_tree(ticket @extschema@.flake_ticket, relation oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_guard_tree'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_guard_tree(@extschema@.flake_ticket, oid) IS
+'locks a table or view in mode ACCESS EXCLUSIVE until the end of the transaction, and what inherits from it; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
 CREATE FUNCTION @extschema@.flake_execute_steps(ticket @extschema@.flake_ticket, schemas oid[], relations oid[],
     steps text[], announce boolean)
@@ -851,7 +837,15 @@ AS 'MODULE_PATHNAME', 'flake_execute_steps'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], text[], boolean) IS
-'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command; for functions of flakeid; errors: those of flake_execute_as(), 55000 if a command has led to a change of what the next one names';
+'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
+
+CREATE FUNCTION @extschema@.flake_largest(ticket @extschema@.flake_ticket, relation oid, attribute name)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_largest'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_largest(@extschema@.flake_ticket, oid, name) IS
+'the largest value in a column of an integer type, read as the table''s owner if the user may be that; null if there is none; for functions of flakeid; error: 42501 where row-level security would hide rows';
 
 
 -- Schemas for shards
@@ -1248,41 +1242,41 @@ COMMENT ON FUNCTION @extschema@.flake_unseal(bigint, text) IS
 
 -- Partitions by time
 
+CREATE FUNCTION @extschema@.flake_check_partitioned(parent regclass)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_check_partitioned'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_check_partitioned(regclass) IS
+'does nothing for a table PARTITION BY RANGE of an id; error: 42809 for others';
+
 CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
     layout @extschema@.flake_layout DEFAULT 'instagram',
     OUT partition regclass, OUT lower_bound bigint, OUT upper_bound bigint,
     OUT since timestamptz, OUT upto timestamptz)
 RETURNS SETOF record
-LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-BEGIN
-    IF NOT EXISTS (SELECT FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
-                   WHERE p.partrelid = parent AND p.partstrat = 'r' AND p.partnatts = 1 AND a.atttypid = 'bigint'::regtype) THEN
-        RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-            MESSAGE = format('"%s" is not partitioned by range of an id', (SELECT relname FROM pg_class WHERE oid = parent)),
-            HINT = 'Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.';
-    END IF;
-    RETURN QUERY
-    SELECT b.oid::regclass, b.lower_bound, b.upper_bound,
-           @extschema@.flake_timestamp(b.lower_bound, layout), @extschema@.flake_timestamp(b.upper_bound, layout)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT @extschema@.flake_check_partitioned(parent);
+    SELECT b.oid::pg_catalog.regclass, b.lower_bound, b.upper_bound,
+           @extschema@.flake_timestamp(b.lower_bound, layout),
+           @extschema@.flake_timestamp(b.upper_bound, layout)
     FROM (SELECT c.oid,
-                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \(''?(-?[0-9]+)')::bigint AS lower_bound,
-                 substring(pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''?(-?[0-9]+)')::bigint AS upper_bound
-          FROM pg_inherits i
-          JOIN pg_class c ON c.oid = i.inhrelid
-          WHERE i.inhparent = parent AND pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT') b
+                 substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM 'FROM \(''?(-?[0-9]+)'::text)::bigint AS lower_bound,
+                 substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM 'TO \(''?(-?[0-9]+)'::text)::bigint AS upper_bound
+          FROM pg_catalog.pg_inherits i
+          JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+          WHERE i.inhparent = parent::pg_catalog.oid
+            AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'::text) b
     ORDER BY b.lower_bound NULLS FIRST;
-END
-$function$;
+END;
 
 COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
 'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
 
-CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
-    since timestamptz, upto timestamptz,
-    layout @extschema@.flake_layout DEFAULT 'instagram',
-    zone text DEFAULT pg_catalog.current_setting('TimeZone'::text))
+CREATE FUNCTION @extschema@.flake_create_partitions_guarded(ticket @extschema@.flake_ticket,
+    parent regclass, width interval, since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout, zone text)
 RETURNS SETOF regclass
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -1292,15 +1286,17 @@ DECLARE
     days int := extract(day FROM width);
     rest interval := width - make_interval(months => months, days => days);
     first_day timestamp;        -- of the step that contains since
-    start timestamptz;
-    finish timestamptz;
+    start pg_catalog.timestamptz;
+    finish pg_catalog.timestamptz;
     first_id bigint;
     end_id bigint;
-    suffix text;
-    partition text;
-    existing record;
+    suffix pg_catalog.text;
+    existing pg_catalog.record;
+    of_parent pg_catalog.record;
+    created bigint[] := '{}';   -- where the new partitions begin
+    steps pg_catalog.text[] := '{}';
 BEGIN
-    PERFORM @extschema@.flake_partitions(parent, layout);   -- checks parent
+    PERFORM @extschema@.flake_check_partitioned(parent);
     IF NOT isfinite(since) OR NOT isfinite(upto) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = 'partitions must begin and end at a finite time';
@@ -1309,6 +1305,11 @@ BEGIN
             MESSAGE = format('cannot make partitions of width "%s"', width),
             HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
     END IF;
+
+    -- From here on nobody else changes its name, schema or owner.
+    PERFORM @extschema@.flake_guard_relation(ticket, parent::oid, false);
+    SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
+    PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
 
     -- Steps of all calls meet: they are counted from one Monday, in local time;
     -- those of hours and less from one instant.
@@ -1339,19 +1340,20 @@ BEGIN
         WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
         LIMIT 1;
         IF NOT FOUND THEN
-            SELECT CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
-                        WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
-                        ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
-                                                                    ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
-                   END INTO suffix;
+            suffix := CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
+                           WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
+                           ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                       ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+                      END;
             -- A name has 63 bytes, and it is the suffix that tells partitions apart.
-            SELECT format('%I.%I', n.nspname, left(c.relname, i) || suffix) INTO partition
-            FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, generate_series(0, 63) AS i
-            WHERE c.oid = parent AND octet_length(left(c.relname, i)) <= 63 - length(suffix)
-            ORDER BY i DESC LIMIT 1;
-            EXECUTE format('CREATE TABLE %s PARTITION OF %s FOR VALUES FROM (%s) TO (%s)',
-                           partition, parent, first_id, end_id);
-            RETURN NEXT partition::regclass;
+            steps := steps || (
+                SELECT ARRAY[[of_parent.relowner::text, parent::text, parent::oid::text,
+                              format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', nspname,
+                                     left(of_parent.relname, i) || suffix, parent, first_id, end_id)]]
+                FROM pg_namespace, generate_series(0, 63) AS i
+                WHERE oid = of_parent.relnamespace AND octet_length(left(of_parent.relname, i)) <= 63 - length(suffix)
+                ORDER BY i DESC LIMIT 1);
+            created := created || first_id;
         ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
             RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
                 MESSAGE = format('partition from %s to %s would overlap partition "%s"', start, finish, existing.partition),
@@ -1361,102 +1363,190 @@ BEGIN
         END IF;
         start := finish;
     END LOOP;
+
+    -- As the owner: a partition key and a default partition can have code of his.
+    PERFORM @extschema@.flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], steps, false);
+    RETURN QUERY SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+                 WHERE p.lower_bound = ANY (created) ORDER BY p.lower_bound;
 END
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; those that were created, not those that were there already; errors: 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 22003 past the layout''s lifetime';
+COMMENT ON FUNCTION @extschema@.flake_create_partitions_guarded(@extschema@.flake_ticket, regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'what flake_create_partitions() does, after flake_guard(); not for others';
 
-CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
-    layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
+CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
+    since timestamptz, upto timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram',
+    zone text DEFAULT pg_catalog.current_setting('TimeZone'::text))
+RETURNS SETOF regclass
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT p FROM @extschema@.flake_create_partitions_guarded(
+        @extschema@.flake_guard('@extschema@'::text), parent, width, since, upto, layout, zone) p;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 22003 past the layout''s lifetime';
+
+CREATE FUNCTION @extschema@.flake_drop_partitions_guarded(ticket @extschema@.flake_ticket,
+    parent regclass, before timestamptz,
+    layout @extschema@.flake_layout, "concurrently" boolean)
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    partition regclass;
-    detaching text;
-    dropping text;
+    last_id bigint := @extschema@.flake_lower(before, layout);
+    partition pg_catalog.record;
+    schemas pg_catalog.oid[];
+    steps pg_catalog.text[] := '{}';
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
             DETAIL = 'It has a default partition.';
     END IF;
+    PERFORM @extschema@.flake_check_partitioned(parent);
+
+    IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
+        -- DROP TABLE takes this lock, too.  From here on nobody else changes its
+        -- name or owner, and what its partitions are.
+        PERFORM @extschema@.flake_guard_relation(ticket, parent::oid, true);
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
+                         WHERE oid = parent OR oid IN (SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+                                                       WHERE p.upper_bound <= last_id));
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+    END IF;
+
     FOR partition IN
-        SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
-        WHERE p.upper_bound <= @extschema@.flake_lower(before, layout)
+        SELECT p.partition AS oid, c.relowner, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
+               i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
+        FROM @extschema@.flake_partitions(parent, layout) p
+        JOIN pg_class c ON c.oid = p.partition
+        JOIN pg_inherits i ON i.inhrelid = c.oid
+        WHERE p.upper_bound <= last_id
         ORDER BY p.upper_bound
     LOOP
-        dropping := format('DROP %s %s',
-                           (SELECT CASE relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END FROM pg_class WHERE oid = partition),
-                           partition);
-        IF "concurrently" THEN
-            -- An earlier attempt may have been broken off.
-            RETURN NEXT format('ALTER TABLE %s DETACH PARTITION %s %s', parent, partition,
-                               (SELECT CASE WHEN inhdetachpending THEN 'FINALIZE' ELSE 'CONCURRENTLY' END
-                                FROM pg_inherits WHERE inhrelid = partition));
-            RETURN NEXT dropping;
-            CONTINUE;
+        -- What foreign keys refer to cannot be dropped while it is a partition; and
+        -- an earlier attempt to detach it may have been broken off.
+        IF "concurrently" OR partition.is_referred_to THEN
+            steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
+                format('ALTER TABLE %s DETACH PARTITION %s%s', parent, partition.oid,
+                       CASE WHEN NOT "concurrently" THEN '' WHEN partition.inhdetachpending THEN ' FINALIZE' ELSE ' CONCURRENTLY' END)]];
         END IF;
-
-        -- What foreign keys refer to cannot be dropped while it is a partition.
-        IF EXISTS (SELECT FROM pg_constraint WHERE confrelid = partition) THEN
-            detaching := format('ALTER TABLE %s DETACH PARTITION %s', parent, partition);
-            EXECUTE detaching;
-            RETURN NEXT detaching;
-        END IF;
-        EXECUTE dropping;
-        RETURN NEXT dropping;
+        steps := steps || ARRAY[[partition.relowner::text, partition.oid::text, partition.oid::oid::text,
+                                 format('DROP %s %s', partition.kind, partition.oid)]];
     END LOOP;
+
+    IF NOT "concurrently" AND steps <> '{}' THEN
+        -- As the owners, whose code can be executed when one is detached.
+        PERFORM @extschema@.flake_execute_steps(ticket, schemas, ARRAY[parent]::oid[], steps, false);
+    END IF;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i;
 END
 $function$;
 
+COMMENT ON FUNCTION @extschema@.flake_drop_partitions_guarded(@extschema@.flake_ticket, regclass, timestamptz, @extschema@.flake_layout, boolean) IS
+'what flake_drop_partitions() does, after flake_guard(); not for others';
+
+CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
+    layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT s FROM @extschema@.flake_drop_partitions_guarded(
+        @extschema@.flake_guard('@extschema@'::text), parent, before, layout, "concurrently") s;
+END;
+
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42809 for other tables, 23503 if rows of other tables refer to them, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 23503 if rows of other tables refer to them, 55000 if there is a default partition and concurrently is true';
 
 
 -- Migration
 
-CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
-    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
-    drop_sequence boolean DEFAULT false)
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@.flake_named_by(relations oid[], views oid[])
+RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    WITH named_by (what, classid, objid) AS (
+        SELECT format('view %s', ev_class::regclass), 'pg_rewrite'::regclass::oid, oid FROM pg_rewrite WHERE ev_class = ANY (views)
+        UNION ALL
+        SELECT format('index %s', indexrelid::regclass), 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (relations)
+        UNION ALL
+        SELECT format('constraint %I of table %s', conname, conrelid::regclass), 'pg_constraint'::regclass, oid
+        FROM pg_constraint WHERE conrelid = ANY (relations) AND contype = 'c'
+    )
+    SELECT coalesce(jsonb_object_agg(what, names), '{}')
+    FROM (SELECT n.what,
+                 -- Views are other ones when they have been created again.
+                 jsonb_agg(DISTINCT CASE WHEN d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (views)
+                                         THEN format('view %s %s', d.refobjid::regclass, d.refobjsubid)
+                                         WHEN d.refclassid = 'pg_type'::regclass AND t.typrelid = ANY (views)
+                                         THEN format('type of view %s', t.typrelid::regclass)
+                                         ELSE format('%s %s %s', d.refclassid::regclass, d.refobjid, d.refobjsubid) END)
+                     -- nor are indexes and constraints the same ones
+                     FILTER (WHERE d.refclassid <> 'pg_constraint'::regclass
+                               AND (d.refclassid <> 'pg_class'::regclass OR n.classid = 'pg_rewrite'::regclass)) AS names
+          FROM named_by n
+          JOIN pg_depend d ON d.classid = n.classid AND d.objid = n.objid
+          LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+          GROUP BY n.what) AS w
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_named_by(oid[], oid[]) IS
+'what views, and the indexes and checks of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
+
+CREATE FUNCTION @extschema@.flake_migrate_guarded(ticket @extschema@.flake_ticket,
+    target regclass, attribute name, shard int,
+    generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 DECLARE
-    layout @extschema@.flake_layout := @extschema@.flake_layout_of(generator);
     shards bigint := (@extschema@.flake_layout_info(layout)).shards;
-    col record;
-    relations oid[];            -- the columns to be widened
-    attributes name[];
-    tables oid[];               -- the tables to be locked
-    views oid[];                -- views on them, those on others last
-    locks text[];               -- what locks tables and views
-    locked text[];
-    first text;                 -- the one of these to wait for
+    has_time boolean := layout::text ~ '^ts:';
+    caller pg_catalog.oid := quote_ident(current_user)::regrole;
+    col pg_catalog.record;
+    relations pg_catalog.oid[]; -- the columns to be widened
+    attributes pg_catalog.name[];
+    tables pg_catalog.oid[];    -- the tables to be locked
+    views pg_catalog.oid[];     -- views on them, those on others last
+    view_names pg_catalog.text[];
+    schemas pg_catalog.oid[];
+    locks pg_catalog.oid[];     -- the tables and views, in this order
+    locked pg_catalog.oid[];
+    first pg_catalog.oid;       -- the one of these to wait for
+    next pg_catalog.oid;
     in_use boolean;
-    lock_timeout text := current_setting('lock_timeout');
-    began timestamptz := clock_timestamp();
-    sequence record;
-    problem record;
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    began pg_catalog.timestamptz := clock_timestamp();
+    waits_until pg_catalog.timestamptz;
+    sequence pg_catalog.record;
+    problem pg_catalog.record;
     largest bigint;
-    hint text;
-    statements text[];
-    statement text;
-    n int := 0;
+    is_refused boolean;
+    hint pg_catalog.text;
+    named pg_catalog.jsonb;
+    steps pg_catalog.text[];    -- for flake_execute_steps()
 BEGIN
+    PERFORM @extschema@.flake_guard_relation(ticket, generator::oid, false);
+
     -- Tables and views are locked all at once or not at all: when one is in use, the
     -- others are let go while it is waited for, because its user may want those next.
     -- Then nobody adds a row, or refers to the column anew; and what was looked up
     -- before is looked up again.
     LOOP
-        SELECT c.relname, c.relkind, c.relispartition, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+        SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
         FROM pg_class c
         LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
         WHERE c.oid = target;
-        IF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+        IF NOT FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+                MESSAGE = format('table with OID %s does not exist', target::oid);
+        ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
             RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
                 MESSAGE = format('cannot migrate "%s"', col.relname),
                 DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
@@ -1525,23 +1615,22 @@ BEGIN
         SELECT array_agg(oid ORDER BY depth, oid) INTO views
         FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
 
-        -- LOCK TABLE would lock all tables that a view is on; this does nothing more.
-        locks := ARRAY(SELECT format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', t::regclass)
-                       FROM unnest(tables) AS t ORDER BY t <> target, t)
-              || ARRAY(SELECT format('ALTER VIEW %s ALTER COLUMN %I DROP DEFAULT', v::regclass, a.attname)
-                       FROM unnest(views) WITH ORDINALITY AS u (v, i) JOIN pg_class c ON c.oid = v AND c.relkind = 'v'
-                       CROSS JOIN LATERAL (SELECT attname FROM pg_attribute WHERE attrelid = v AND attnum > 0 ORDER BY attnum LIMIT 1) AS a
-                       WHERE NOT EXISTS (SELECT FROM pg_attrdef WHERE adrelid = v) ORDER BY i);
+        -- From here on nobody else renames the schemas of what will be named.
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
+                         WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views));
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+        locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
+              || ARRAY(SELECT v FROM unnest(views) WITH ORDINALITY AS u (v, i) JOIN pg_class c ON c.oid = v AND c.relkind = 'v' ORDER BY i);
         EXIT WHEN dry_run OR locks = locked;
         first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
         BEGIN
             in_use := false;
-            EXECUTE first;
+            PERFORM @extschema@.flake_guard_tree(ticket, first);
             in_use := true;
-            FOREACH statement IN ARRAY array_remove(locks, first) LOOP
+            FOREACH next IN ARRAY array_remove(locks, first) LOOP
                 PERFORM set_config('lock_timeout', '10ms', true);
-                first := statement;
-                EXECUTE statement;
+                first := next;
+                PERFORM @extschema@.flake_guard_tree(ticket, next);
             END LOOP;
             PERFORM set_config('lock_timeout', lock_timeout, true);
             locked := locks;
@@ -1561,6 +1650,29 @@ BEGIN
         WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND rulename <> '_RETURN') THEN 'It has rules.'
         WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'It has triggers.'
         WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'It has defaults.'
+        -- To read a constant of a domain, or of a type with one in it, is to check it.
+        WHEN EXISTS (
+            WITH RECURSIVE part (oid) AS (
+                SELECT d.refobjid
+                FROM pg_rewrite w
+                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                WHERE w.ev_class = c.oid
+                UNION
+                SELECT p.oid
+                FROM part
+                JOIN pg_type t ON t.oid = part.oid
+                CROSS JOIN LATERAL (
+                    SELECT unnest(ARRAY[t.typelem, t.typbasetype])
+                    UNION ALL
+                    SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0
+                    UNION ALL
+                    SELECT rngsubtype FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)) AS p (oid)
+            )
+            SELECT FROM part
+            JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller
+            JOIN pg_constraint k ON k.contypid = t.oid
+            JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
+        ) THEN 'It has a domain in it whose owner, another role, has written a check for it.'
         END) AS r (reason)
     WHERE r.reason IS NOT NULL LIMIT 1;
     IF FOUND THEN
@@ -1570,20 +1682,37 @@ BEGIN
             HINT = 'Drop it before, and create it again afterwards.';
     END IF;
 
-    -- New ids must exceed those that there are.
-    EXECUTE format('SELECT max(%I) FROM %s', attribute, target) INTO largest;
-
-    -- They exceed ids of the present tick as soon as that is over.
-    IF layout::text ~ '^ts:' THEN
-        WHILE clock_timestamp() < (@extschema@.flake_layout_info(layout)).ends
-              AND largest BETWEEN @extschema@.flake_floor(clock_timestamp(), layout) AND @extschema@.flake_ceil(clock_timestamp(), layout) LOOP
+    -- New ids must exceed those that there are, on every shard.  With UPDATE on the
+    -- generator they are made to, if the tick after that of the largest can be
+    -- minted by now; else they do when that tick has come, for which there is only
+    -- a moment's time.
+    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+    waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
+    IF largest IS NULL THEN
+        is_refused := false;
+    ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
+          AND (NOT has_time OR largest < @extschema@.flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
+                                                                 + current_setting('flakeid.max_wait')::interval, layout)) THEN
+        is_refused := false;
+        IF NOT dry_run THEN
+            BEGIN
+                PERFORM @extschema@.flake_advance(generator, largest);
+            EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+                is_refused := true;
+            END;
+        END IF;
+    ELSIF has_time THEN
+        is_refused := largest >= @extschema@.flake_floor(waits_until, layout);
+        WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@.flake_floor(clock_timestamp(), layout) LOOP
             PERFORM pg_sleep(0.001);
         END LOOP;
+    ELSE
+        is_refused := NOT has_sequence_privilege(generator, 'USAGE')
+            OR NOT @extschema@.flake_would_exceed(generator, shard, largest);
     END IF;
-    IF (CASE WHEN layout::text ~ '^ts:' THEN largest >= @extschema@.flake_floor(clock_timestamp(), layout)
-            ELSE largest > coalesce(@extschema@.flake_horizon(generator), 0) END) THEN
+    IF is_refused THEN
         BEGIN
-            hint := CASE WHEN layout::text ~ '^ts:' THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
+            hint := CASE WHEN has_time THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
                                                                 @extschema@.flake_layout_above(layout, largest, '1 day'::interval))
                          ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
         EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
@@ -1592,11 +1721,13 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('ids of generator "%s" would not exceed those in column "%s" of table "%s"', generator, attribute, col.relname),
             DETAIL = format('The largest there is %s.', largest),
-            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.');
+            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.')
+                || CASE WHEN has_time OR has_sequence_privilege(generator, 'UPDATE') THEN ''
+                        ELSE ' Or migrate as a role with UPDATE on the generator, to let its ids begin after that.' END;
     END IF;
 
     -- What the default has been: an identity's, a serial's, or another sequence
-    SELECT c.oid, c.relname, n.nspname, q.* INTO sequence
+    SELECT c.oid, c.relname, c.relnamespace, c.relowner, n.nspname, q.* INTO sequence
     FROM pg_depend d
     JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
     JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -1609,35 +1740,52 @@ BEGIN
                       WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
     ORDER BY d.deptype = 'i' DESC LIMIT 1;
 
-    -- The statements
-    statements := ARRAY[format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
-        (SELECT string_agg(t::regclass::text, ', ' ORDER BY t) FROM unnest(tables) AS t))];
-    statements := statements || ARRAY(
-        SELECT format('DROP VIEW %s', v::regclass) FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i DESC);
+    IF FOUND THEN
+        PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
+        schemas := schemas || sequence.relnamespace;
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+    END IF;
+
+    -- The statements.  Those that can execute what somebody has written, such as
+    -- the expression of an index, are executed as the table's owner; others, for
+    -- which he may lack a privilege, as the caller.
+    steps := ARRAY[[caller::text, NULL, NULL, format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
+        (SELECT string_agg(t::regclass::text, ', ' ORDER BY t) FROM unnest(tables) AS t))]];
+    steps := steps || (
+        SELECT array_agg(ARRAY[caller::text, v::regclass::text, v::text, format('DROP VIEW %s', v::regclass)] ORDER BY i DESC)
+        FROM unnest(views) WITH ORDINALITY AS t (v, i));
     IF col.attidentity <> '' THEN
-        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute);
+        steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
+                                 format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute)]];
         IF NOT drop_sequence THEN
             EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
-            statements := statements
-                || format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', sequence.nspname, sequence.relname,
-                          sequence.seqtypid::regtype, sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
-                          CASE WHEN sequence.seqcycle THEN ' CYCLE' END)
-                || format('SELECT setval(%L, %s, %L)', format('%I.%I', sequence.nspname, sequence.relname), problem.last_value, problem.is_called);
+            steps := steps
+                || ARRAY[[caller::text, NULL, NULL,
+                    format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', sequence.nspname, sequence.relname,
+                           sequence.seqtypid::regtype, sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
+                           CASE WHEN sequence.seqcycle THEN ' CYCLE' END)]]
+                || ARRAY[[caller::text, format('%I.%I', sequence.nspname, sequence.relname), NULL,
+                    format('SELECT setval(%L, %s, %L)', format('%I.%I', sequence.nspname, sequence.relname), problem.last_value, problem.is_called)]];
         END IF;
     ELSE
-        statements := statements || format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', target, attribute);
+        steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
+                                 format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', target, attribute)]];
     END IF;
-    statements := statements || ARRAY(
-        SELECT format('ALTER TABLE %s %s', u.relation::regclass, string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i))
-        FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i)
-        GROUP BY u.relation ORDER BY u.relation <> target, u.relation);
-    statements := statements || format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
-        CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END);
+    steps := steps || (
+        SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, format('ALTER TABLE %s %s', c.oid::regclass, t.changes)]
+                         ORDER BY c.oid <> target, c.oid)
+        FROM (SELECT u.relation, string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i) AS changes
+              FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i) GROUP BY u.relation) AS t
+        JOIN pg_class c ON c.oid = t.relation);
+    steps := steps || ARRAY[[caller::text, target::text, target::oid::text,
+        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
+               CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END)]];
     IF drop_sequence AND sequence.oid IS NOT NULL AND col.attidentity = '' THEN
-        statements := statements || format('DROP SEQUENCE %s', sequence.oid::regclass);
+        steps := steps || ARRAY[[caller::text, sequence.oid::regclass::text, sequence.oid::text, format('DROP SEQUENCE %s', sequence.oid::regclass)]];
     END IF;
-    statements := statements || ARRAY(
-        SELECT s FROM unnest(views) WITH ORDINALITY AS v (id, i)
+    steps := steps || (
+        SELECT array_agg(ARRAY[caller::text, CASE WHEN t.step > 1 THEN c.oid::regclass::text END, NULL, t.s] ORDER BY v.i, t.step, t.s)
+        FROM unnest(views) WITH ORDINALITY AS v (id, i)
         JOIN pg_class c ON c.oid = v.id
         CROSS JOIN LATERAL (
             SELECT 1, format('CREATE VIEW %s%s AS %s', c.oid::regclass,
@@ -1665,22 +1813,48 @@ BEGIN
                                                    ELSE format('COLUMN %s.%I', c.oid::regclass, a.attname) END, d.description)
             FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
             WHERE d.classoid = 'pg_class'::regclass AND d.objoid = c.oid
-        ) AS t (step, s)
-        ORDER BY v.i, t.step, t.s);
+        ) AS t (step, s));
 
-    FOREACH statement IN ARRAY statements LOOP
-        n := n + 1;
-        IF NOT dry_run THEN
-            RAISE NOTICE '%/%: %', n, cardinality(statements), statement;
-            EXECUTE statement;
+    IF NOT dry_run THEN
+        -- Some are created again from their definitions as text.  The names in these
+        -- must mean then what they mean now.
+        tables := ARRAY(WITH RECURSIVE heir (oid) AS (SELECT unnest(relations)
+                                                      UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
+                        SELECT oid FROM heir);
+        view_names := ARRAY(SELECT v::regclass::text FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i);
+        named := @extschema@.flake_named_by(tables, coalesce(views, '{}'));
+        PERFORM @extschema@.flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, steps, true);
+        SELECT key INTO problem
+        FROM jsonb_each(named) AS b
+        FULL JOIN jsonb_each(@extschema@.flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
+        WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, problem.key),
+                DETAIL = 'A name in its definition would come to mean something else.',
+                HINT = 'Drop it before, and create it again afterwards.';
         END IF;
-        RETURN NEXT statement;
-    END LOOP;
+    END IF;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i;
 END
 $function$;
 
+COMMENT ON FUNCTION @extschema@.flake_migrate_guarded(@extschema@.flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean) IS
+'what flake_migrate() does, after flake_guard(); not for others';
+
+CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
+    drop_sequence boolean DEFAULT false)
+RETURNS SETOF text
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT s FROM @extschema@.flake_migrate_guarded(
+        @extschema@.flake_guard('@extschema@'::text), target, attribute, shard, generator,
+        @extschema@.flake_layout_of(generator), dry_run, drop_sequence) s;
+END;
+
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again and names that would come to mean something else, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 
 -- Watch

@@ -63,6 +63,12 @@ SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagran')$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'instagram', 9223372036854775807)$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'segment', 9223372036854775807)$$);
 SELECT * FROM attempt($$SELECT flake_create_generator('x', 'shard:8 seq:40', 1::bigint << 40)$$);
+-- among temporary objects it would be forgotten in a crash; and nothing is left
+SELECT * FROM attempt($$SELECT flake_create_generator('pg_temp.x')$$);
+SET search_path = pg_temp, public;
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+RESET search_path;
+SELECT count(*) FROM pg_class WHERE relname = 'x';
 BEGIN READ ONLY;
 SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
 SELECT * FROM attempt($$SELECT flake_id(5, 'orders_id')$$);
@@ -70,6 +76,58 @@ COMMIT;
 \x off
 SELECT code, regexp_replace(message, '[0-9]+', 'ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
 FROM attempt($$SELECT flake_create_generator('x', 'instagram', flake_floor(now() + '2 years'))$$);
+
+-- event triggers fire, as for CREATE SEQUENCE, and may do anything
+CREATE FUNCTION on_creation() RETURNS event_trigger LANGUAGE plpgsql AS $$
+DECLARE
+    command record;
+BEGIN
+    IF tg_event = 'ddl_command_start' THEN
+        RAISE NOTICE '% %', tg_event, tg_tag;
+        RETURN;
+    END IF;
+    FOR command IN SELECT * FROM pg_event_trigger_ddl_commands() LOOP
+        RAISE NOTICE '% % % %', tg_event, command.command_tag, command.object_type, command.object_identity;
+        IF command.command_tag = 'CREATE SEQUENCE' AND current_setting('test.on_creation') <> '' THEN
+            EXECUTE format(current_setting('test.on_creation'), command.object_identity);
+        END IF;
+    END LOOP;
+END
+$$;
+CREATE EVENT TRIGGER on_start ON ddl_command_start WHEN TAG IN ('CREATE SEQUENCE') EXECUTE FUNCTION on_creation();
+CREATE EVENT TRIGGER on_end ON ddl_command_end WHEN TAG IN ('CREATE SEQUENCE') EXECUTE FUNCTION on_creation();
+SET test.on_creation = '';
+SELECT flake_create_generator('"Seen by %I"', 'segment');
+SELECT flake_id(0, '"Seen by %I"');
+DROP SEQUENCE "Seen by %I";
+CREATE ROLE flake_regress_owner;
+SET test.on_creation = 'ALTER SEQUENCE %s OWNER TO flake_regress_owner';
+SELECT flake_create_generator('given_away');
+SELECT owner FROM flake_generators WHERE generator = 'given_away'::regclass;
+DROP SEQUENCE given_away;
+DROP ROLE flake_regress_owner;
+SET test.on_creation = 'ALTER SEQUENCE %s RENAME TO renamed';
+SELECT flake_create_generator('x', 'segment', after => 5);
+SELECT flake_id(0, 'renamed');
+DROP SEQUENCE renamed;
+\x on
+SET test.on_creation = 'DROP SEQUENCE %s';
+SELECT * FROM attempt($$SELECT flake_create_generator('x', after => 5)$$);
+SET test.on_creation = 'ALTER SEQUENCE %s AS int';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = 'ALTER SEQUENCE %s SET UNLOGGED';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = $$SECURITY LABEL FOR flakeid ON SEQUENCE %s IS 'ts:40 shard:13 seq:10 epoch=2020-01-01'$$;
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+SET test.on_creation = 'SELECT 1/0';
+SELECT * FROM attempt($$SELECT flake_create_generator('x')$$);
+\x off
+SELECT count(*) FROM pg_class WHERE relname = 'x';
+SELECT count(*) FROM pg_seclabel WHERE objoid NOT IN (SELECT oid FROM pg_class);
+DROP EVENT TRIGGER on_start;
+DROP EVENT TRIGGER on_end;
+DROP FUNCTION on_creation;
+RESET test.on_creation;
 
 -- after: also where the shard comes before the sequence
 SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
@@ -80,6 +138,63 @@ SELECT flake_ids(0, 3, 'numbers');
 SELECT flake_create_generator('negative', 'segment', after => -5000);
 SELECT flake_ids(0, 3, 'negative');
 DROP SEQUENCE later_id, numbers, negative;
+
+-- flake_advance(): the same for one that has been in use
+SELECT flake_create_generator('later_id');
+SELECT min(flake_id(shard, 'later_id')) < :after AS "below, so far" FROM generate_series(0, 2) AS shard;
+SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
+SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
+SELECT flake_advance('later_id', :after);
+SELECT min(flake_id(shard, 'later_id')) > :after AS exceeds FROM generate_series(0, 4) AS shard;
+SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
+SELECT flake_would_exceed('later_id', 1, flake_id(1, 'later_id')) AS "its own last";
+SELECT flake_would_exceed('later_id', 1, flake_floor(clock_timestamp() + '10 s')) AS "still to come";
+SELECT flake_create_generator('numbers', 'shard:4 seq:40 block=10');
+SELECT flake_id(1, 'numbers') & 1023, flake_id(2, 'numbers') & 1023;
+BEGIN;
+SELECT flake_advance('numbers', -1), flake_advance('numbers', 0);
+SELECT flake_id(1, 'numbers') & 1023;
+\x on
+SELECT * FROM attempt($$SELECT flake_advance('numbers', 5)$$);
+SELECT * FROM attempt($$SELECT flake_advance('numbers', 15::bigint << 40)$$);
+\x off
+ROLLBACK;
+-- nor is it undone by ROLLBACK, nor does a lower one set it back
+SELECT flake_create_generator('dense', 'segment');
+SELECT flake_would_exceed('dense', 0, 0), flake_would_exceed('dense', 0, 1);
+BEGIN;
+SELECT flake_advance('dense', 5000);
+SELECT flake_id(0, 'dense');
+ROLLBACK;
+SELECT flake_advance('dense', 4000), flake_advance('dense', -4000), flake_advance(NULL, 9000), flake_advance('dense', NULL);
+SELECT flake_id(0, 'dense');
+SELECT flake_would_exceed('dense', 0, 5002), flake_would_exceed('dense', 0, 5003);
+SELECT flake_advance('dense', 9223372036854775805);
+SELECT flake_would_exceed('dense', 0, 9223372036854775805), flake_would_exceed('dense', 0, 9223372036854775806);
+SELECT flake_id(0, 'dense');
+\x on
+SELECT * FROM attempt($$SELECT flake_advance('dense', 9223372036854775807)$$);
+SELECT code, message, hint FROM attempt(format($$SELECT flake_advance('orders_id', %s)$$, :after + (3600000::bigint << 23))) \gset
+SELECT :'code' AS code, regexp_replace(:'message', '[0-9]+', 'ID') AS message, :'hint' AS hint;
+SELECT * FROM attempt($$SELECT flake_advance('flake_default_uuid', 1)$$);
+SELECT * FROM attempt($$SELECT flake_advance('flake_default_objectid', 1)$$);
+SELECT * FROM attempt($$SELECT flake_advance('ordinary', 1)$$);
+SELECT * FROM attempt($$SELECT flake_would_exceed('flake_default_uuid', 0, 1)$$);
+SELECT * FROM attempt($$SELECT flake_would_exceed('dense', 1, 1)$$);
+BEGIN READ ONLY;
+SELECT * FROM attempt($$SELECT flake_advance('dense', 1)$$);
+COMMIT;
+\x off
+SELECT flake_advance('flake_default', flake_id(5) + 1000);
+SELECT flake_would_exceed('flake_default', 5, flake_last_id() + 1000);
+SELECT flake_id(0, 'dense');
+\x on
+SELECT * FROM attempt($$SELECT flake_id(0, 'dense')$$);
+-- used up, it exceeds nothing, and need not be advanced
+SELECT * FROM attempt($$SELECT flake_would_exceed('dense', 0, 1)$$);
+SELECT flake_would_exceed('dense', 0, 1);
+\x off
+DROP SEQUENCE later_id, numbers, dense;
 
 -- before the epoch, ids are negative, and as good
 SELECT flake_create_generator('early_id', 'ts:41 shard:13 seq:10 epoch=2045-01-01');
@@ -148,6 +263,17 @@ SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'warehouse.or
 INSERT INTO warehouse.orders VALUES (DEFAULT, 'after') RETURNING id > :before AS later;
 SELECT generator FROM flake_generators WHERE generator::text LIKE '%order%' ORDER BY generator::text COLLATE "C";
 SELECT * FROM flake_columns('warehouse.order_number');
+-- each column once, however it takes its ids; those of the extension's own, too
+CREATE TABLE warehouse.twice (id bigint DEFAULT flake_id(5, 'warehouse.order_number'), other bigint DEFAULT
+    flake_id(1, 'warehouse.order_number') + flake_id(2, 'warehouse.order_number') + flake_id(3), third text DEFAULT flake_uuid());
+CREATE VIEW warehouse.view AS SELECT id FROM warehouse.twice;
+ALTER VIEW warehouse.view ALTER id SET DEFAULT flake_id();
+SELECT c.* FROM flake_columns('warehouse.order_number') AS c ORDER BY c::text COLLATE "C";
+SELECT c.* FROM flake_columns() AS c WHERE relation::text LIKE 'warehouse.%' ORDER BY c::text COLLATE "C";
+SELECT c.* FROM flake_columns('flake_default_uuid') AS c;
+SELECT c.* FROM flake_columns('flake_default_objectid') AS c;
+SELECT c.* FROM flake_columns(NULL) AS c;
+DROP TABLE warehouse.twice CASCADE;
 -- owned by a column, it goes with the table
 DROP TABLE warehouse.orders;
 SELECT to_regclass('warehouse.order_number'), count(*) FILTER (WHERE generator::text LIKE '%order_number') FROM flake_generators;
@@ -261,6 +387,8 @@ SET ROLE flake_regress_user;
 SELECT * FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE closed.orders_id IS 'seq:63'$$);
 SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
+SELECT code, message FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
+SELECT code, message FROM attempt($$SELECT flake_would_exceed('closed.orders_id', 5, 1)$$);
 \x off
 SELECT generator, horizon IS NOT NULL AS horizon FROM flake_generators WHERE generator::text LIKE 'closed%';
 SET ROLE flake_regress_owner;
@@ -270,10 +398,17 @@ SELECT * FROM attempt($$SELECT flake_rewind('closed.orders_id', 1)$$);
 \x off
 SET ROLE flake_regress_user;
 SELECT flake_shard(flake_id(5, 'closed.orders_id'));
+SELECT flake_would_exceed('closed.orders_id', 5, 1);
+SELECT code, message FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
+RESET ROLE;
+GRANT UPDATE ON SEQUENCE closed.orders_id TO flake_regress_user;
+SET ROLE flake_regress_user;
+SELECT flake_advance('closed.orders_id', 1);
 RESET ROLE;
 REVOKE USAGE ON SEQUENCE closed.orders_id FROM flake_regress_user;
 SET ROLE flake_regress_user;
 SELECT code FROM attempt($$SELECT flake_id(5, 'closed.orders_id')$$);
+SELECT code FROM attempt($$SELECT flake_advance('closed.orders_id', 1)$$);
 RESET ROLE;
 SELECT 'closed.orders_id'::regclass::oid AS oid \gset
 DROP OWNED BY flake_regress_owner;

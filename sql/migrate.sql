@@ -121,7 +121,6 @@ CREATE TABLE shop.large (id bigserial PRIMARY KEY);
 INSERT INTO shop.large VALUES (5421380884070400000);
 \x on
 SELECT code, message, detail, regexp_replace(hint, 'epoch=\S*', 'EPOCH') AS hint FROM attempt($$SELECT flake_migrate('shop.large', 'id', 0)$$);
-SELECT * FROM attempt($$SELECT flake_migrate('shop.large', 'id', 0, flake_create_generator('shop.counter', 'segment'))$$);
 \x off
 SELECT flake_create_generator('shop.large_id_flake', flake_layout_above('instagram', 5421380884070400000));
 SELECT count(flake_migrate) FROM flake_migrate('shop.large', 'id', 0, 'shop.large_id_flake');
@@ -135,6 +134,57 @@ INSERT INTO shop.slow_one DEFAULT VALUES;
 SELECT count(flake_migrate) FROM flake_migrate('shop.slow_one', 'id', 0, 'shop.slow');
 INSERT INTO shop.slow_one DEFAULT VALUES;
 SELECT flake_shard(max(id), flake_layout_of('shop.slow')) AS shard_of_largest FROM shop.slow_one;
+-- but those of a tick that lasts: refused at once, and said so
+SET statement_timeout = '20s';
+SELECT flake_create_generator('shop.daily', 'ts:20 shard:13 seq:30 epoch=2020-01-01 unit=1d');
+CREATE TABLE shop.of_today (id bigint DEFAULT flake_id(1, 'shop.daily'));
+INSERT INTO shop.of_today DEFAULT VALUES;
+SELECT code FROM attempt($$SELECT flake_migrate('shop.of_today', 'id', 0, 'shop.daily', dry_run => true)$$);
+SELECT code FROM attempt($$SELECT flake_migrate('shop.of_today', 'id', 0, 'shop.daily')$$);
+SELECT flake_shard(flake_id(2, 'shop.daily'), flake_layout_of('shop.daily')) AS "can be minted from";
+RESET statement_timeout;
+
+-- without time: above all that there are, on every shard, whatever was minted
+SELECT flake_create_generator('shop.counter', 'seq:62 block=10000'), flake_create_generator('shop.counters', 'seq:49 shard:13 block=10000');
+SELECT flake_id(0, 'shop.counter'), flake_id(1, 'shop.counters'), flake_id(2, 'shop.counters');
+CREATE TABLE shop.counted (id bigint PRIMARY KEY, shards bigint);
+INSERT INTO shop.counted SELECT n, n FROM generate_series(1, 5000) AS n;
+SELECT flake_migrate('shop.counted', 'id', 0, 'shop.counter', dry_run => true);
+SELECT flake_id(0, 'shop.counter') AS "not by the dry run";
+SELECT count(flake_migrate) FROM flake_migrate('shop.counted', 'id', 0, 'shop.counter');
+INSERT INTO shop.counted SELECT FROM generate_series(1, 10);
+SELECT count(*), count(*) FILTER (WHERE id > 5000) AS above FROM shop.counted;
+UPDATE shop.counted SET shards = id << 13;
+SELECT count(flake_migrate) FROM flake_migrate('shop.counted', 'shards', 2, 'shop.counters');
+INSERT INTO shop.counted SELECT FROM generate_series(1, 10);
+INSERT INTO shop.counted (shards) SELECT flake_id(n % 3, 'shop.counters') FROM generate_series(1, 30) AS n;
+SELECT count(*), count(DISTINCT shards) FROM shop.counted;
+
+-- by somebody who must not push others ahead: only if they do so anyway
+CREATE TABLE shop.clerks (id bigint);
+ALTER TABLE shop.clerks OWNER TO flake_clerk;
+GRANT CREATE, USAGE ON SCHEMA shop TO flake_clerk;
+GRANT USAGE ON SEQUENCE shop.counter, shop.daily TO flake_clerk;
+INSERT INTO shop.clerks SELECT flake_id(0, 'shop.counter') + 1;
+SET ROLE flake_clerk;
+\x on
+SELECT * FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.counter', dry_run => true)$$);
+SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.counter')$$);
+SELECT flake_id(0, 'shop.counter') = (SELECT max(id) FROM shop.clerks) AS "they would be the same";
+SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.counter')$$);
+\x off
+-- the tick that lasts, and one that does not
+UPDATE shop.clerks SET id = flake_id(0, 'shop.daily');
+SET statement_timeout = '20s';
+SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.daily', dry_run => true)$$);
+SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.daily')$$);
+RESET statement_timeout;
+UPDATE shop.clerks SET id = flake_id(7);
+SELECT count(flake_migrate) FROM flake_migrate('shop.clerks', 'id', 5);
+INSERT INTO shop.clerks DEFAULT VALUES RETURNING flake_shard(id);
+RESET ROLE;
+\x on
+
 UPDATE shop.large SET id = 9223372036854775807 WHERE id = 5421380884070400000;
 \x on
 SELECT * FROM attempt($$SELECT flake_migrate('shop.large', 'id', 0)$$);
@@ -225,6 +275,44 @@ RESET ROLE;
 \x off
 SELECT * FROM columns_of('shop') WHERE col ~ 'odd';
 SELECT flake_migrate('shop.odd', NULL, 0);
+
+-- a dry run in a transaction that is read-only
+CREATE TABLE shop.looked_at (id serial);
+BEGIN READ ONLY;
+SELECT flake_migrate('shop.looked_at', 'id', 0, dry_run => true);
+SELECT code FROM attempt($$SELECT flake_migrate('shop.looked_at', 'id', 0)$$);
+COMMIT;
+
+-- rows that are hidden are not taken for none
+CREATE TABLE shop.hidden (id bigint);
+ALTER TABLE shop.hidden OWNER TO flake_clerk;
+ALTER TABLE shop.hidden ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT code FROM attempt($$SELECT flake_migrate('shop.hidden', 'id', 0)$$);
+
+-- names in what is made again from its definition mean what they meant
+CREATE TABLE shop.bound (id int CONSTRAINT checked CHECK (id <> 17));
+CREATE FUNCTION shop.twice(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN 2 * $1;
+CREATE VIEW shop.of_bound AS SELECT shop.twice(id) AS twice, b AS whole_row, count(*) OVER () FROM shop.bound b;
+CREATE VIEW shop.of_view AS SELECT v AS whole_row, v.twice FROM shop.of_bound v;
+CREATE INDEX bound_twice ON shop.bound ((shop.twice(id)));
+SELECT code FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
+CREATE FUNCTION shop.twice(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 3;
+\x on
+SELECT * FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
+DROP VIEW shop.of_bound CASCADE;
+SELECT code, message FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
+DROP INDEX shop.bound_twice;
+ALTER TABLE shop.bound ADD CONSTRAINT "even" CHECK (shop.twice(id) % 2 = 0);
+SELECT code, message FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
+ALTER TABLE shop.bound DROP CONSTRAINT "even";
+CREATE VIEW shop.of_bound AS SELECT id, b AS whole_row, count(*) OVER () FROM shop.bound b;
+CREATE VIEW shop.of_view AS SELECT v AS whole_row, v.id FROM shop.of_bound v;
+SELECT code FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
+\x off
+
+-- what others call does nothing for somebody without a ticket
+SELECT flake_migrate_guarded(NULL, 'shop.bound', 'id', 0, 'flake_default', 'instagram', false, false);
+SELECT code FROM attempt($$SELECT flake_migrate_guarded('ticket', 'shop.bound', 'id', 0, 'flake_default', 'instagram', true, false)$$);
 
 DROP SCHEMA shop CASCADE;
 DROP TABLE said;

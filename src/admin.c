@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * admin.c
- *	  SQL functions that create, show and rewind generators.
+ *	  SQL functions that create, show, advance and rewind generators.
  *
  * What makes a sequence a generator is its layout, which is a security label
  * of provider "flakeid".  pg_dump writes
@@ -23,24 +23,25 @@
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "admin.h"
-#include "catalog/dependency.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_sequence.h"
 #include "catalog/pg_type.h"
+#include "columns.h"
+#include "commands/event_trigger.h"
 #include "commands/seclabel.h"
-#include "executor/spi.h"
+#include "commands/sequence.h"
 #include "flakeid.h"
 #include "fmgr.h"
 #include "generator.h"
 #include "layout_type.h"
 #include "miscadmin.h"
-#include "own_table.h"
+#include "nodes/makefuncs.h"
+#include "parser/parse_node.h"
 #include "slot.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -51,6 +52,8 @@ PG_FUNCTION_INFO_V1(flake_create_generator);
 PG_FUNCTION_INFO_V1(flake_layout_of);
 PG_FUNCTION_INFO_V1(flake_horizon);
 PG_FUNCTION_INFO_V1(flake_horizon_time);
+PG_FUNCTION_INFO_V1(flake_advance);
+PG_FUNCTION_INFO_V1(flake_would_exceed);
 PG_FUNCTION_INFO_V1(flake_rewind);
 
 /* flake_load_library() returns event_trigger: what matters is being called. */
@@ -125,32 +128,70 @@ flake_admin_init(void)
 	register_label_provider(FLAKE_LABEL_PROVIDER, check_label);
 }
 
+/* An option of CREATE SEQUENCE, as the grammar has it for a bigint. */
+static DefElem *
+sequence_option(const char *name, int64 value)
+{
+	return makeDefElem(pstrdup(name),
+					   (Node *) makeFloat(psprintf("%lld", (long long) value)),
+					   -1);
+}
+
 /*
- * Creates the sequence of a generator, as the current user and by way of SQL:
- * so rights are checked and event triggers fire as for any sequence.
+ * Creates the sequence of a generator as CREATE SEQUENCE does, as the current
+ * user and with event triggers.  But no text is executed: a name is resolved
+ * only once, and what it was resolved to is returned.
  */
-static Oid
+static ObjectAddress
 create_sequence(RangeVar *name, const FlakeLayout *layout)
 {
-	Oid			schema = RangeVarGetCreationNamespace(name);
-	StringInfoData command;
+	CreateSeqStmt *statement = makeNode(CreateSeqStmt);
+	ObjectAddress address = InvalidObjectAddress;
 	int64		min;
 	int64		max;
+	bool		has_state;
 
 	flake_horizon_bounds(layout, &min, &max);
-	initStringInfo(&command);
-	appendStringInfo(&command,
-					 "CREATE SEQUENCE %s AS bigint INCREMENT %lld"
-					 " MINVALUE %lld MAXVALUE %lld NO CYCLE",
-					 quote_qualified_identifier(get_namespace_name(schema),
-												name->relname),
-					 (long long) PG_INT64_MAX, (long long) min, (long long) max);
+	statement->sequence = name;
+	statement->options = list_make1(sequence_option("increment", PG_INT64_MAX));
+	statement->options = lappend(statement->options,
+								 sequence_option("minvalue", min));
+	statement->options = lappend(statement->options,
+								 sequence_option("maxvalue", max));
 
-	if (SPI_connect() != SPI_OK_CONNECT ||
-		SPI_execute(command.data, false, 0) != SPI_OK_UTILITY ||
-		SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "could not execute \"%s\"", command.data);
-	return get_relname_relid(name->relname, schema);
+	/* What ProcessUtility() does around a command that creates something */
+	has_state = EventTriggerBeginCompleteQuery();
+	PG_TRY();
+	{
+		EventTriggerDDLCommandStart((Node *) statement);
+		address = DefineSequence(make_parsestate(NULL), statement);
+		if (get_rel_persistence(address.objectId) != RELPERSISTENCE_PERMANENT)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot create generator \"%s\" in a schema for temporary objects",
+							name->relname),
+					 errdetail("A temporary sequence forgets in a crash what was handed out."),
+					 errhint("Qualify its name with another schema.")));
+		EventTriggerCollectSimpleCommand(address, InvalidObjectAddress,
+										 (Node *) statement);
+		EventTriggerSQLDrop((Node *) statement);
+		EventTriggerDDLCommandEnd((Node *) statement);
+	}
+	PG_FINALLY();
+	{
+		if (has_state)
+			EventTriggerEndCompleteQuery();
+	}
+	PG_END_TRY();
+
+	/* The next look-up is to see it, and what triggers have made of it. */
+	CommandCounterIncrement();
+	if (!can_keep_horizon(address.objectId, layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("an event trigger has dropped or changed the sequence of generator \"%s\"",
+						name->relname)));
+	return address;
 }
 
 int64
@@ -185,6 +226,23 @@ flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const char *hint)
 }
 
 /*
+ * Makes sure, durably, that every new id is above a packed value.
+ *
+ * The floor may be above it without that: before the first id it is where the
+ * clock was, and is on no disk.
+ */
+static void
+raise_horizon(Generator *generator, int64 above)
+{
+	int64		min;
+	int64		max;
+
+	flake_horizon_bounds(&generator->layout, &min, &max);
+	if (above >= min)
+		flake_horizon_raise(&generator->horizon, above);
+}
+
+/*
  * flake_create_generator(name text, layout flake_layout, after bigint)
  *	returns regclass
  *
@@ -198,8 +256,9 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	char		label[FLAKE_LAYOUT_TEXT_LEN];
 	int64		above = FLAKE_PACKED_NONE;
 	ObjectAddress address;
-	Oid			sequence;
 
+	PreventCommandIfReadOnly("flake_create_generator()");
+	PreventCommandIfParallelMode("flake_create_generator()");
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -210,21 +269,16 @@ flake_create_generator(PG_FUNCTION_ARGS)
 		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2),
 									   "Pass flake_layout_above(layout, id) for the layout.");
 
-	sequence = create_sequence(name, &layout);
+	address = create_sequence(name, &layout);
 	flake_layout_print(&layout, label);
-	ObjectAddressSet(address, RelationRelationId, sequence);
+	check_label(&address, label);	/* a trigger may have set another */
 	SetSecurityLabel(&address, FLAKE_LABEL_PROVIDER, label);
 	CommandCounterIncrement();
 
 	if (above != FLAKE_PACKED_NONE)
-	{
-		Generator  *generator = flake_generator_get(sequence,
-													fcinfo->flinfo->fn_oid);
-
-		if (above > flake_horizon_floor(&generator->horizon))
-			flake_horizon_raise(&generator->horizon, above);
-	}
-	PG_RETURN_OID(sequence);
+		raise_horizon(flake_generator_get(address.objectId,
+										  fcinfo->flinfo->fn_oid), above);
+	PG_RETURN_OID(address.objectId);
 }
 
 /* flake_layout_of(generator regclass) returns flake_layout */
@@ -291,139 +345,11 @@ flake_horizon_time(PG_FUNCTION_ARGS)
 	PG_RETURN_TIMESTAMPTZ(ts);
 }
 
-/* What was found in the columns that a generator's ids go into. */
-typedef struct LiveIds
-{
-	int			columns;		/* how many were searched */
-	char	   *column;			/* one with an id above, or NULL */
-	int64		id;				/* the largest one in it */
-} LiveIds;
-
-/* Changes a setting until AtEOXact_GUC(). */
-static void
-set_for_search(const char *name, const char *value)
-{
-	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-}
-
-/* ERROR: a column cannot be searched. */
-static void
-cannot_search(const char *column, const char *reason, int64 below)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("cannot search column %s for ids", column),
-			 errdetail_internal("%s", reason),
-			 errhint("If no id above %lld is in use, pass force => true.",
-					 (long long) below)));
-}
-
-/*
- * Searches one column for ids above a bound.
- *
- * It is done as the table's owner: a view, the expression of an index, or a cast
- * can run code, and the superuser who calls is not to run that of others.
- */
-static void
-search_column(Oid relation, const char *attribute, int64 below, LiveIds *live)
-{
-	Oid			type = getBaseType(get_atttype(relation, get_attnum(relation, attribute)));
-	char		kind = get_rel_relkind(relation);
-	char	   *table = quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
-												   get_rel_name(relation));
-	char	   *column = psprintf("%s.%s", table, quote_identifier(attribute));
-	StringInfoData query;
-	Oid			argument_types[] = {INT8OID};
-	Datum		arguments[] = {Int64GetDatum(below)};
-	Oid			user;
-	int			security_context;
-	int			guc_level;
-	Datum		max;
-	bool		isnull;
-
-	if (kind != RELKIND_RELATION && kind != RELKIND_PARTITIONED_TABLE)
-		cannot_search(column, "It is not in a table.", below);
-	if (type != INT8OID && type != NUMERICOID && type != TEXTOID && type != VARCHAROID)
-		cannot_search(column, psprintf("Its type is %s.", format_type_be(type)), below);
-
-	initStringInfo(&query);
-	appendStringInfo(&query,
-					 "SELECT pg_catalog.max(id) FROM (SELECT %s::pg_catalog.int8 AS id FROM %s) s"
-					 " WHERE id OPERATOR(pg_catalog.>) $1",
-					 quote_identifier(attribute), table);
-
-	GetUserIdAndSecContext(&user, &security_context);
-	SetUserIdAndSecContext(flake_relation_owner(relation),
-						   security_context | SECURITY_RESTRICTED_OPERATION);
-	guc_level = NewGUCNestLevel();
-	set_for_search("search_path", "pg_catalog, pg_temp");
-	set_for_search("row_security", "off");	/* an error, not hidden rows */
-	if (SPI_execute_with_args(query.data, 1, argument_types, arguments, NULL,
-							  false, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not execute \"%s\"", query.data);
-	AtEOXact_GUC(false, guc_level);
-	SetUserIdAndSecContext(user, security_context);
-
-	live->columns++;
-	max = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	if (!isnull && (live->column == NULL || DatumGetInt64(max) > live->id))
-	{
-		live->column = column;
-		live->id = DatumGetInt64(max);
-	}
-}
-
-/*
- * Searches the columns that flake_columns() lists for ids above a bound; not
- * those of other sessions' temporary tables, which nobody else can read.
- */
-static LiveIds
-find_live_ids(Oid sequence, int64 below, Oid function)
-{
-	MemoryContext caller = CurrentMemoryContext;
-	LiveIds		live = {0};
-	Oid			argument_types[] = {REGCLASSOID};
-	Datum		arguments[] = {ObjectIdGetDatum(sequence)};
-	char	   *query;
-	SPITupleTable *columns;
-	uint64		count;
-
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	query = psprintf("SELECT relation, attribute FROM %s($1)",
-					 quote_qualified_identifier(get_namespace_name(get_func_namespace(function)),
-												"flake_columns"));
-	if (SPI_execute_with_args(query, 1, argument_types, arguments, NULL,
-							  false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not execute \"%s\"", query);
-	columns = SPI_tuptable;
-	count = SPI_processed;
-
-	for (uint64 i = 0; i < count; i++)
-	{
-		bool		isnull;
-		Oid			relation = DatumGetObjectId(SPI_getbinval(columns->vals[i],
-															  columns->tupdesc, 1, &isnull));
-
-		if (!isOtherTempNamespace(get_rel_namespace(relation)))
-			search_column(relation,
-						  SPI_getvalue(columns->vals[i], columns->tupdesc, 2),
-						  below, &live);
-	}
-
-	/* What is allocated in SPI goes away with it. */
-	if (live.column != NULL)
-		live.column = MemoryContextStrdup(caller, live.column);
-	SPI_finish();
-	return live;
-}
-
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
 check_live_ids(Oid sequence, int64 below, Oid function)
 {
-	LiveIds		live = find_live_ids(sequence, below, function);
+	LiveIds		live = flake_find_live_ids(sequence, below, function);
 
 	if (live.columns == 0)
 		ereport(ERROR,
@@ -442,6 +368,125 @@ check_live_ids(Oid sequence, int64 below, Oid function)
 						   live.column, (long long) live.id),
 				 errhint("Give the rows with ids above %lld other ids first. If these ids are not of this generator, pass force => true.",
 						 (long long) below)));
+}
+
+/* Slots whose claims must be above a packed value. */
+typedef struct SlotAdvance
+{
+	Oid			generator;
+	int64		above;			/* packed */
+} SlotAdvance;
+
+/*
+ * Raises an open slot's last value.  Who is in the midst of a claim, and has
+ * read the floor before it was raised, finds another last value than he has
+ * read, and starts over (M1).  A closed slot is opened before the next claim,
+ * and the floor is read after that.
+ */
+static void
+advance_slot(Slot *slot, void *arg)
+{
+	const SlotAdvance *advance = arg;
+	uint64		last = pg_atomic_read_u64(&slot->last);
+
+	if (slot->key.generator != advance->generator)
+		return;
+	while ((int64) last != FLAKE_PACKED_NONE &&
+		   (int64) last < advance->above &&
+		   !pg_atomic_compare_exchange_u64(&slot->last, &last,
+										   (uint64) advance->above))
+		;
+}
+
+/* ERROR for the generators of UUIDs and ObjectIDs: bigints are not their ids. */
+static void
+check_not_wide(const Generator *generator)
+{
+	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("ids of generator \"%s\" are not of type bigint",
+						get_rel_name(generator->sequence))));
+}
+
+/*
+ * flake_advance(generator regclass, above bigint) returns void
+ *
+ * Like setval(), this is not undone by ROLLBACK.
+ */
+Datum
+flake_advance(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	int64		above = PG_GETARG_INT64(1);
+	Generator  *generator;
+	SlotAdvance advance;
+	AclResult	result;
+
+	PreventCommandIfReadOnly("flake_advance()");
+	PreventCommandIfParallelMode("flake_advance()");
+	generator = flake_generator_get(sequence, fcinfo->flinfo->fn_oid);
+	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+	check_not_wide(generator);
+
+	/* That it is far ahead already is no reason to refuse. */
+	advance.generator = generator->key;
+	advance.above = flake_layout_packed_up_to(&generator->layout, above);
+	if (advance.above > flake_horizon_floor(&generator->horizon))
+		advance.above = flake_packed_to_exceed(&generator->layout, above,
+											   "Use a generator whose layout is flake_layout_above(layout, id).");
+	if (advance.above == FLAKE_PACKED_NONE)
+		PG_RETURN_VOID();
+
+	/* The floor is raised before slots are looked at. */
+	raise_horizon(generator, advance.above);
+	flake_shmem_each_slot(advance_slot, &advance);
+	PG_RETURN_VOID();
+}
+
+/*
+ * flake_would_exceed(generator regclass, shard int, id bigint) returns boolean
+ *
+ * Whether the next id of a shard exceeds one, and all that come after it.  What
+ * is read here only ever goes up, so that in doubt the answer is false.  Only
+ * the clock may be set back; and who is in the midst of a claim has read it
+ * earlier.  flake_advance() rules out both.
+ */
+Datum
+flake_would_exceed(PG_FUNCTION_ARGS)
+{
+	int32		shard = PG_GETARG_INT32(1);
+	int64		id = PG_GETARG_INT64(2);
+	const FlakeLayout *layout;
+	Generator  *generator;
+	GeneratorSlot slot;
+	int64		above;			/* packed */
+	int64		next;
+
+	/* A standby does not know what its primary hands out. */
+	PreventCommandDuringRecovery("flake_would_exceed()");
+	generator = flake_generator_get(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid);
+	check_not_wide(generator);
+	layout = &generator->layout;
+	slot = *flake_generator_slot(generator, shard);
+
+	above = Max(flake_slot_last(slot.slot),
+				flake_horizon_floor(&generator->horizon));
+	if (above >= flake_layout_max_packed(layout))
+		PG_RETURN_BOOL(false);	/* there is no next one */
+	next = Max(above + 1, flake_layout_min_packed(layout));
+	if (flake_layout_has_time(layout))
+	{
+		int64		tick = flake_layout_tick_at(layout, GetCurrentTimestamp());
+
+		if (tick < flake_layout_min_tick(layout) ||
+			tick > flake_layout_max_tick(layout))
+			PG_RETURN_BOOL(false);
+		next = Max(next, flake_layout_pack(layout, tick, 0));
+	}
+	PG_RETURN_BOOL(flake_layout_id(layout, next, slot.image) > id);
 }
 
 /* Which slots to set back, and to what. */
@@ -468,13 +513,19 @@ find_shared_slot(Slot *slot, void *arg)
 		rewind->is_shared = true;
 }
 
-/* Sets a slot back.  Nobody mints from it meanwhile. */
+/*
+ * Sets a slot back.  Nobody mints from it meanwhile: the lock on the sequence
+ * keeps out who would.  It does not where the slot is shared with other
+ * databases, which have sequences of their own, so such a slot stays as it is.
+ * If none of them was above when they were looked at, then what is above now
+ * has been handed out since, and ids go on above that.
+ */
 static void
 rewind_slot(Slot *slot, void *arg)
 {
 	const SlotRewind *rewind = arg;
 
-	if (is_above(slot, rewind))
+	if (is_above(slot, rewind) && slot->key.database != InvalidOid)
 		flake_slot_rewind(slot, rewind->value);
 }
 

@@ -16,6 +16,10 @@
  *		executed as.  If it is one that an earlier command has made, no older one
  *		is in its place.
  *
+ * Commands that execute nothing of anybody, and may need more rights than an
+ * owner has, can be the current user's own.  Nor is the role changed if the
+ * current user may not be the owner: then PostgreSQL says what he may not do.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -47,6 +51,20 @@
 
 PG_FUNCTION_INFO_V1(flake_execute_as);
 PG_FUNCTION_INFO_V1(flake_execute_steps);
+PG_FUNCTION_INFO_V1(flake_largest);
+
+/* Executes a command; SPI is connected. */
+static void
+execute(const char *command)
+{
+	int			result = SPI_execute(command, false, 0);
+
+	if (result < 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("a function cannot execute \"%s\"", command),
+				 errdetail_internal("%s", SPI_result_code_string(result))));
+}
 
 /*
  * Executes a command as a role that the current user may be; SPI is connected.
@@ -60,7 +78,6 @@ execute_as(Oid role, const char *command)
 	Oid			user;
 	int			security_context;
 	int			guc_level;
-	int			result;
 
 	/* A superuser passes as a member of a role that does not exist. */
 	(void) GetUserNameFromId(role, false);
@@ -74,12 +91,7 @@ execute_as(Oid role, const char *command)
 	GetUserIdAndSecContext(&user, &security_context);
 	SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
 	guc_level = NewGUCNestLevel();
-	result = SPI_execute(command, false, 0);
-	if (result < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot execute \"%s\" as another role", command),
-				 errdetail_internal("%s", SPI_result_code_string(result))));
+	execute(command);
 	AtEOXact_GUC(false, guc_level);
 	SetUserIdAndSecContext(user, security_context);
 }
@@ -95,6 +107,22 @@ flake_execute_as(PG_FUNCTION_ARGS)
 	execute_as(PG_GETARG_OID(0), command);
 	SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/* Executes a command as a role, or else as the current user. */
+static void
+execute_as_if_possible(Oid role, const char *command)
+{
+#if PG_VERSION_NUM >= 160000
+	bool		is_possible = member_can_set_role(GetUserId(), role);
+#else
+	bool		is_possible = is_member_of_role(GetUserId(), role);
+#endif
+
+	if (role != GetUserId() && is_possible)
+		execute_as(role, command);
+	else
+		execute(command);
 }
 
 /* What an object was called, where it was, and whose it was, at first. */
@@ -205,7 +233,8 @@ check_relation(const Step *step)
 	}
 	else
 		is_as_expected = false;
-	if (!is_as_expected || flake_relation_owner(relation) != step->role)
+	if (!is_as_expected ||
+		(step->role != GetUserId() && flake_relation_owner(relation) != step->role))
 		changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
 }
 
@@ -284,8 +313,47 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 			ereport(NOTICE,
 					(errmsg("%d/%d: %s", i / STEP_COLUMNS + 1,
 							count / STEP_COLUMNS, step.command)));
-		execute_as(step.role, step.command);
+		execute_as_if_possible(step.role, step.command);
 	}
 	SPI_finish();
 	PG_RETURN_VOID();
+}
+
+/*
+ * flake_largest(ticket flake_ticket, relation oid, attribute name) returns bigint
+ *
+ * The largest value in a column of an integer type, as its table's owner sees
+ * it: planning alone can execute what is in an index.  Rows that are hidden even
+ * from him are an error.
+ */
+Datum
+flake_largest(PG_FUNCTION_ARGS)
+{
+	Relation	rel = relation_open(PG_GETARG_OID(1), AccessShareLock);
+	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
+	char	   *name = RelationGetRelationName(rel);
+	char	   *query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
+								 quote_identifier(NameStr(*PG_GETARG_NAME(2))),
+								 quote_qualified_identifier(schema, name));
+	int			guc_level;
+	Datum		largest;
+	bool		isnull;
+
+	if (RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true) != RelationGetRelid(rel))
+		changed_meanwhile(psprintf("relation \"%s\"", name));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	guc_level = NewGUCNestLevel();
+	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	execute_as_if_possible(rel->rd_rel->relowner, query);
+	AtEOXact_GUC(false, guc_level);
+	if (SPI_processed != 1)
+		elog(ERROR, "could not execute \"%s\"", query);
+	largest = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	SPI_finish();
+	relation_close(rel, NoLock);
+	if (isnull)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(largest);
 }

@@ -21,6 +21,9 @@
  *		only flake_guard() makes values.  So nobody can call them without it.
  *	G4	They call with arguments of exactly the declared types, so that no other
  *		function in the schema fits better.
+ *	G5	Their variables have types of pg_catalog, which are qualified.  PL/pgSQL
+ *		keeps what it has compiled, and anybody can have it compile a function in
+ *		any search_path: plpgsql_validator() is there for all.
  *
  * Locks keep other transactions away, but not what is executed in this one.  For
  * that see execute.c.
@@ -36,6 +39,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -43,6 +47,7 @@
 #include "fmgr.h"
 #include "guard.h"
 #include "miscadmin.h"
+#include "own_table.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
@@ -58,6 +63,7 @@ PG_FUNCTION_INFO_V1(flake_ticket_out);
 PG_FUNCTION_INFO_V1(flake_guard);
 PG_FUNCTION_INFO_V1(flake_guard_schemas);
 PG_FUNCTION_INFO_V1(flake_guard_relation);
+PG_FUNCTION_INFO_V1(flake_guard_tree);
 
 /* flake_ticket_in(cstring) returns flake_ticket */
 Datum
@@ -131,7 +137,7 @@ flake_guard(PG_FUNCTION_ARGS)
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
 	Oid			namespace;
 
-	PreventCommandDuringRecovery("this function of flakeid");
+	PreventCommandDuringRecovery("a function of flakeid that executes commands");
 
 	/* G2 */
 	if (OidIsValid(extension))
@@ -193,30 +199,57 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Locks a relation until the end of the transaction.  False if it does not exist
+ * (any more).
+ *
+ * Mode ACCESS SHARE takes no privilege, as others that are called with an OID,
+ * such as nextval(), lock it before they check any.
+ */
+static bool
+lock_relation(Oid relation, LOCKMODE mode)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		return false;
+	if (mode == AccessExclusiveLock &&
+		!has_privs_of_role(GetUserId(), flake_relation_owner(relation)))
+	{
+		AclResult	result = pg_class_aclcheck(relation, GetUserId(),
+											   ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
+						   get_rel_name(relation));
+	}
+	LockRelationOid(relation, mode);
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
+}
+
+/*
  * flake_guard_relation(ticket flake_ticket, relation oid, exclusive boolean)
  *	returns boolean
  *
- * Locks a table or view, which may be of any kind, by its OID until the end of the
- * transaction: in mode ACCESS SHARE, so that nobody changes or drops it, or
- * ACCESS EXCLUSIVE.  For that the user needs what LOCK TABLE asks for.  False if
- * it does not exist (any more).
+ * Keeps others from renaming, changing and dropping a relation of any kind until
+ * the end of the transaction.
  */
 Datum
 flake_guard_relation(PG_FUNCTION_ARGS)
 {
-	Oid			relation = PG_GETARG_OID(1);
-	bool		exclusive = PG_GETARG_BOOL(2);
-	AclMode		needed = ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE;
-	AclResult	result;
+	PG_RETURN_BOOL(lock_relation(PG_GETARG_OID(1),
+								 PG_GETARG_BOOL(2) ? AccessExclusiveLock : AccessShareLock));
+}
 
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+/*
+ * flake_guard_tree(ticket flake_ticket, relation oid) returns boolean
+ *
+ * What LOCK TABLE does, which includes the tables that inherit from it.
+ */
+Datum
+flake_guard_tree(PG_FUNCTION_ARGS)
+{
+	Oid			relation = PG_GETARG_OID(1);
+
+	if (!lock_relation(relation, AccessExclusiveLock))
 		PG_RETURN_BOOL(false);
-	if (!exclusive)
-		needed |= ACL_SELECT;
-	result = pg_class_aclcheck(relation, GetUserId(), needed);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
-					   get_rel_name(relation));
-	LockRelationOid(relation, exclusive ? AccessExclusiveLock : AccessShareLock);
-	PG_RETURN_BOOL(SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)));
+	(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
+	PG_RETURN_BOOL(true);
 }

@@ -182,12 +182,17 @@ write_page_horizon(Relation rel, Buffer buffer, int64 value)
 	return GenericXLogFinish(state);
 }
 
-/* Makes a horizon that is on disk known, in the file of rel. */
+/*
+ * Makes a horizon that is on disk known, in the file of rel.  The floor may
+ * have been read long before: whoever stores it holds the horizon's LWLock from
+ * reading to storing, so that none that was raised meanwhile is lost.
+ */
 static void
 publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
 {
 	Horizon    *shared = ref->shared;
 
+	Assert(LWLockHeldByMeInMode(&shared->lock, LW_EXCLUSIVE));
 	pg_atomic_write_u64(&shared->floor, (uint64) floor);
 
 	/*

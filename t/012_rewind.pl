@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
 # The way back after a clock that was years ahead: flake_rewind(), which refuses
-# as long as ids that could come again are in use.
+# as long as ids that could come again are in use.  And the way ahead, beyond ids
+# that come from elsewhere: flake_advance().
 
 use strict;
 use warnings;
@@ -251,15 +252,49 @@ foreach my $case (
 		'CREATE TABLE thing (id bigint);'
 		  . ' ALTER SEQUENCE loose_id OWNED BY thing.id',
 		'thing.id'
-	])
+	],
+	[
+		'CREATE DOMAIN ids AS bigint; CREATE DOMAIN some_ids AS ids;'
+		  . q(CREATE TABLE thing (id some_ids DEFAULT flake_id(5, 'loose_id') PRIMARY KEY)),
+		'thing.id'
+	],
+	[
+		q(CREATE TABLE thing (id bigint DEFAULT flake_id(5, 'loose_id')) PARTITION BY RANGE (id);)
+		  . ' CREATE TABLE low PARTITION OF thing FOR VALUES FROM (0) TO (10);'
+		  . ' CREATE TABLE rest (a int, id bigint);'
+		  . ' ALTER TABLE rest DROP a; CREATE INDEX ON rest (id);'
+		  . ' ALTER TABLE thing ATTACH PARTITION rest DEFAULT',
+		'thing.id'
+	],
+
+	# Those with all sorts of indexes
+	map {
+		[
+			q(CREATE TABLE thing (id bigint DEFAULT flake_id(5, 'loose_id'), other bigint);)
+			  . ' INSERT INTO thing VALUES (1, 5), (NULL, 6), (3, NULL);'
+			  . " CREATE INDEX $_",
+			'thing.id'
+		]
+	  } 'ON thing (id)',
+	'ON thing (id DESC, other)',
+	'ON thing (id DESC NULLS LAST)',
+	'ON thing (id NULLS FIRST) INCLUDE (other)',
+	'ON thing (other, id)',
+	'ON thing (id) WHERE id < 100',
+	'ON thing ((-id), id)',
+	'ON thing USING hash (id)')
 {
 	my ($create, $column) = @$case;
 	my $pattern = quotemeta($column =~ /^"/ ? $column : "public.$column");
 
 	value($admin, $create);
 	set_clock($clock, $ahead);
-	my $id = value($one,
-		q(INSERT INTO thing VALUES (flake_id(5, 'loose_id')) RETURNING id));
+	my (undef, $id) =
+	  map {
+		value($one,
+			q(INSERT INTO thing (id) VALUES (flake_id(5, 'loose_id')) RETURNING id)
+		)
+	  } 1 .. 2;
 	set_clock($clock, 0);
 	$below = present();
 	@answer = ask($admin, "SELECT flake_rewind('loose_id', $below)");
@@ -280,6 +315,131 @@ foreach my $case (
 			? 'DROP SCHEMA "A b" CASCADE'
 			: 'DROP TABLE thing'));
 }
+value($admin, 'DROP DOMAIN ids CASCADE');
+
+# A child that takes no default itself is searched with its parent; and where
+# there is an index, a table is not read.
+value($admin,
+		q(CREATE TABLE parent (id bigint DEFAULT flake_id(5, 'loose_id') PRIMARY KEY);)
+	  . ' CREATE TABLE child () INHERITS (parent); ALTER TABLE child ALTER id DROP DEFAULT'
+);
+set_clock($clock, $ahead);
+my $of_child =
+  value($one,
+	q(INSERT INTO child VALUES (flake_id(5, 'loose_id')) RETURNING id));
+set_clock($clock, 0);
+$below = present();
+like(
+	(ask($admin, "SELECT flake_rewind('loose_id', $below)"))[1],
+	qr/^DETAIL:  Column public\.parent\.id has $of_child, /m,
+	'a child is searched');
+value($admin, 'DELETE FROM child');
+value($two, 'BEGIN');
+value($two, "SELECT flake_rewind('loose_id', $below)");
+is( value(
+		$two,
+		q(SELECT string_agg(relname || coalesce(seq_scan, 0) || coalesce(idx_scan, 0), ' ' ORDER BY relname))
+		  . q( FROM pg_stat_xact_user_tables WHERE relname IN ('parent', 'child'))
+	),
+	'child10 parent01',
+	'an index is used where there is one');
+value($two, 'COMMIT');
+value($admin, 'DROP TABLE parent CASCADE');
+
+# What cannot be searched.
+set_clock($clock, $ahead);
+value($one, q(SELECT flake_id(5, 'loose_id')));
+set_clock($clock, 0);
+$below = present();
+foreach my $case (
+	[
+		q(CREATE TABLE thing (id text DEFAULT flake_to_text(flake_id(5, 'loose_id')));)
+		  . q( INSERT INTO thing VALUES ('4lQ0aYx92KJ')),
+		qr/A value in it is not an id: invalid input syntax for type bigint: "4lQ0aYx92KJ"\./
+	],
+	[
+		q(CREATE TABLE thing (id numeric DEFAULT flake_id(5, 'loose_id')); INSERT INTO thing VALUES ('NaN')),
+		qr/A value in it is not an id: cannot convert NaN to bigint\./
+	],
+	[
+		q(CREATE TABLE thing (id numeric DEFAULT flake_id(5, 'loose_id')); INSERT INTO thing VALUES (1e30)),
+		qr/A value in it is not an id: bigint out of range\./
+	],
+	[
+		q(CREATE TABLE thing (id bigint DEFAULT flake_id(5, 'loose_id')) PARTITION BY RANGE (id);)
+		  . ' CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere;'
+		  . ' CREATE FOREIGN TABLE away PARTITION OF thing DEFAULT SERVER nowhere;'
+		  . ' ALTER FOREIGN TABLE away ALTER id DROP DEFAULT',
+		qr/A part of it is in foreign table "away"\./
+	],
+	[
+		q(CREATE MATERIALIZED VIEW seen AS SELECT 1::bigint AS id; CREATE VIEW thing AS TABLE seen;)
+		  . q( ALTER VIEW thing ALTER id SET DEFAULT flake_id(5, 'loose_id')),
+		qr/It is not in a table\./
+	])
+{
+	my ($create, $detail) = @$case;
+
+	value($admin, $create);
+	@answer = ask($admin, "SELECT flake_rewind('loose_id', $below)");
+	like(
+		$answer[1],
+		qr/^ERROR:  55000: cannot search column public\.thing\.id for ids$/m,
+		"$create: it refuses");
+	like($answer[1], qr/^DETAIL:  $detail$/m, "$create: and says why");
+	like(
+		$answer[1],
+		qr/^HINT:  If no id above $below is in use, pass force => true\.$/m,
+		"$create: and what to do");
+	value($admin,
+		    'SET client_min_messages = error; DROP '
+		  . ($create =~ /VIEW/ ? 'MATERIALIZED VIEW seen' : 'TABLE thing')
+		  . ' CASCADE');
+}
+
+# When it gets at a table that was in use, the name of the table means another
+# one, which is a trap of her who has the schema.
+value(
+	$admin, q(
+CREATE ROLE mallory;
+GRANT CREATE ON DATABASE postgres TO mallory;
+CREATE SCHEMA hers AUTHORIZATION mallory;
+GRANT USAGE ON SCHEMA hers TO PUBLIC;
+CREATE TABLE hers.thing (id bigint DEFAULT flake_id(5, 'loose_id'));
+ALTER TABLE hers.thing OWNER TO minter));
+set_clock($clock, $ahead);
+my $of_her = value($one, q(INSERT INTO hers.thing DEFAULT VALUES RETURNING id));
+set_clock($clock, 0);
+$below = present();
+value($one, 'BEGIN; LOCK TABLE hers.thing');
+send_query($admin, "SELECT flake_rewind('loose_id', $below)");
+$node->poll_query_until('postgres',
+		'SELECT count(*) = 1 FROM pg_locks'
+	  . q( WHERE NOT granted AND relation = 'hers.thing'::regclass))
+  or die 'flake_rewind() does not wait';
+value(
+	$two, q(
+SET ROLE mallory;
+ALTER SCHEMA hers RENAME TO gone;
+CREATE SCHEMA hers;
+CREATE TABLE hers.sprung (who name);
+CREATE FUNCTION hers.note() RETURNS bigint LANGUAGE plpgsql
+	AS 'BEGIN INSERT INTO hers.sprung VALUES (current_user); RETURN 1; END';
+CREATE VIEW hers.thing AS SELECT hers.note() AS id;
+GRANT USAGE ON SCHEMA hers TO PUBLIC;
+GRANT ALL ON hers.sprung, hers.thing TO PUBLIC;
+RESET ROLE));
+value($one, 'COMMIT');
+@answer = get_answer($admin);
+like(
+	$answer[1],
+	qr/^ERROR:  55000: .*^DETAIL:  Column gone\.thing\.id has $of_her, /ms,
+	'a schema is renamed: the table is searched all the same');
+is(value($admin, 'SELECT string_agg(who, $$,$$) FROM hers.sprung'),
+	'', 'a schema is renamed: and nothing in its place');
+value($admin,
+	'SET client_min_messages = error; DROP SCHEMA hers, gone CASCADE');
+value($admin, "SELECT flake_rewind('loose_id', $below, force => true)");
 check_ids('after all of these',
 	$below, map { value($_, q(SELECT flake_id(5, 'loose_id'))) } $two, $one);
 
@@ -397,6 +557,88 @@ is( value(
 		  . 'flake_objectid()) - clock_timestamp())) < 120'),
 	't',
 	'flake_objectid(): is of the present');
+
+#
+# The way ahead.
+#
+
+# A generator that has not minted anything yet begins above an id for good, also
+# if that is past by the clock of now but not by that of after a crash.
+foreach my $way (
+	q(SELECT flake_create_generator('raised_id', after => %s)),
+	q(SELECT flake_create_generator('raised_id'); SELECT flake_advance('raised_id', %s))
+)
+{
+	my $above = value($admin, q(SELECT flake_ceil(clock_timestamp() - interval '1 s')));
+
+	value($admin, sprintf $way, $above);
+	kill9_and_wait($node);
+	$_->{run}->finish foreach $one, $admin;
+	set_clock($clock, -5);
+	start_with_clock($node, $clock);
+	($one, $admin) = map { new_session($node) } 1 .. 2;
+	cmp_ok(value($one, q(SELECT flake_id(3, 'raised_id'))),
+		'>', $above, "$way: durable before the first id");
+	set_clock($clock, 0);
+	value($admin, 'DROP SEQUENCE raised_id');
+}
+
+# Sessions look at how far the generator has been advanced, and then mint.
+value(
+	$admin, q(
+CREATE SEQUENCE advanced MINVALUE -1 START -1;
+CREATE FUNCTION mint_above(shard int, generator regclass) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	bound bigint := (SELECT last_value FROM advanced);
+	id bigint := flake_id(shard, generator);
+BEGIN
+	IF id <= bound THEN
+		RAISE 'shard % has %, not above %', shard, id, bound;
+	END IF;
+	RETURN id;
+END
+$$));
+foreach my $case (
+	[ 'instagram', q(flake_ceil(clock_timestamp() + interval '1 s')) ],
+	[
+		'ts:41 seq:10 shard:13 epoch=2020-01-01 start=zero',
+		q(flake_ceil(clock_timestamp(), flake_layout_of('advanced_id')) + 1000)
+	],
+	[ 'segment', q(flake_horizon('advanced_id') + 3) ],
+	[ 'seq:50 shard:13 block=100', q(flake_id(2, 'advanced_id') + 50000) ])
+{
+	my ($layout, $above) = @$case;
+	my @advanced;
+
+	value($admin, "SELECT flake_create_generator('advanced_id', '$layout')");
+	value($admin, q(SELECT flake_id(0, 'advanced_id')));
+	my @minting = map {
+		my $shard = $layout eq 'segment' ? 0 : $_;
+
+		start_clients($node, count => 2,
+			sql => "SELECT mint_above($shard, 'advanced_id');")
+	} 0 .. 2;
+
+	foreach (1 .. 10)
+	{
+		my $bound = value($admin, "SELECT $above");
+
+		value($admin, "SELECT flake_advance('advanced_id', $bound)");
+		value($admin, "SELECT setval('advanced', $bound)");
+		push @advanced, $bound;
+		wait_for_more($_, 20) foreach @minting;
+	}
+	stop_clients($node, @minting);
+	is_deeply(
+		[ grep { !/^57P01/ } map { errors($_) } @minting ],    # stopped
+		[], "$layout: every id after flake_advance() is above");
+	my @all = map { @{ ids($_) } } @minting;
+	is(first_duplicate(\@all), undef, "$layout: no id repeats");
+	cmp_ok(scalar(grep { $_ > $advanced[0] && $_ < $advanced[-1] } @all),
+		'>', 20, "$layout: ids were minted all the while");
+	value($admin,
+		q(DROP SEQUENCE advanced_id; SELECT setval('advanced', -1)));
+}
 end_session($_) foreach $one, $admin;
 
 $node->stop;

@@ -378,6 +378,20 @@ $above = value($two, largest_of(100, 0, 'dense'));
 let_go($one);
 is(answer($one), $above + 1, 'claim: the same without time');
 
+# The generator is advanced meanwhile.
+$above = value($one, 'SELECT flake_id(4)') + (30000 << 23);
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+value($two, "SELECT flake_advance('flake_default', $above)");
+let_go($one);
+cmp_ok(answer($one), '>', $above,
+	'claim: the generator was advanced meanwhile');
+
+$above = value($one, q(SELECT flake_id(0, 'dense'))) + 500;
+stop_at($one, 'enter flake_horizon_margin', q(SELECT flake_id(0, 'dense')));
+value($two, "SELECT flake_advance('dense', $above)");
+let_go($one);
+is(answer($one), $above + 1, 'claim: advanced, the same without time');
+
 # Detached while a claim is under way; and the other way round.
 stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
 value($two, 'SELECT flake_detach(4)');
@@ -507,6 +521,17 @@ connect_anew();
 cmp_ok(value($one, q(SELECT flake_id(6, 'dense'))) & ((1 << 40) - 1),
 	'>', 1000000, 'extend: setval() upwards is respected after that');
 
+# Advanced while somebody else moves it, who has read the floor before.
+$horizon = horizon_of_dense();
+$above = $horizon + 50000;
+stop_at($one, 'enter publish', up_to($horizon + 1, 6));
+send_query($two, "SELECT flake_advance('dense', $above)");
+ok(waits_inside($two), 'extend: flake_advance() waits for it');
+let_go($one);
+answer($_) foreach $one, $two;
+is(value($three, q(SELECT flake_id(0, 'dense'))),
+	$above + 1, 'extend: flake_advance() is not lost');
+
 $horizon = horizon_of_dense();
 stop_at($one, 'enter publish', up_to($horizon + 1, 7));
 value($two, q(SELECT setval('dense', 5)));
@@ -568,6 +593,27 @@ ok(waits_for($two, $one), 'rewind: between horizon and slots: others wait');
 let_go($one);
 answer($one);
 cmp_ok(answer($two), '<', $id, 'rewind: and then mint below');
+
+# Of a slot that databases share: another one, which goes by a sequence of its own,
+# mints after it was found not to have minted.
+value($admin, 'CREATE DATABASE elsewhere');
+$node->safe_psql('elsewhere', 'CREATE EXTENSION flakeid');
+value($one, 'SELECT flake_objectid()');
+restart();
+my $elsewhere = new_session($node, 'elsewhere');
+stop_at($one, 'enter flake_horizon_rewind',
+	q{SELECT flake_rewind('flake_default_objectid',}
+	  . ' extract(epoch FROM clock_timestamp() - interval $$1 hour$$)::bigint << 24, true)'
+);
+set_clock($clock, 60);
+$above = value($elsewhere, 'SELECT flake_objectid()');
+let_go($one);
+answer($one);
+set_clock($clock, 0);
+cmp_ok(value($_, 'SELECT flake_objectid()'),
+	'gt', $above, 'rewind: not of what another database mints meanwhile')
+  foreach $one, $elsewhere;
+end_session($elsewhere);
 
 # Its memory is freed while a session that knows it comes back.
 value($two, q(SELECT flake_create_generator('gone')));

@@ -1,0 +1,483 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.c
+ *	  The columns that a generator's ids go into, and the ids in them.
+ *
+ * The catalogs know which columns have a default that mints from a generator,
+ * and which own it.  flake_rewind() searches these for ids that could come
+ * again.
+ *
+ * It is a superuser who searches, and the tables are anybody's.  So no query is
+ * executed: a view, an expression, a cast or a policy would be code of others,
+ * and the name of a table can come to mean another one.  Columns are found and
+ * locked by their numbers, read with the access methods, and compared by
+ * PostgreSQL's own types alone.  Hence also rows are found that a policy hides.
+ * An index is used where it is a plain one; what is in foreign tables, which
+ * only their wrappers can read, cannot be searched.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/dependency.h"
+#include "catalog/indexing.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "columns.h"
+#include "flakeid.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "generator.h"
+#include "miscadmin.h"
+#include "parser/parse_func.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(flake_columns);
+
+/* Functions that mint from a generator of the extension's own. */
+static const struct
+{
+	const char *name;
+	Oid			generator;		/* the key of the one that it mints from */
+	int			nargs;			/* at most one, an int */
+}			minting_functions[] =
+
+{
+	{"flake_id", FLAKE_DEFAULT, 0},
+	{"flake_id", FLAKE_DEFAULT, 1},
+	{"flake_uuid", FLAKE_UUID, 0},
+	{"flake_objectid", FLAKE_OBJECTID, 0},
+};
+
+/* The list, with a column added if it is not in it. */
+static List *
+add_column(List *columns, Oid relation, int32 attribute)
+{
+	ObjectAddress *column;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		column = lfirst(lc);
+		if (column->objectId == relation && column->objectSubId == attribute)
+			return columns;
+	}
+	column = palloc(sizeof(ObjectAddress));
+	ObjectAddressSubSet(*column, RelationRelationId, relation, attribute);
+	return lappend(columns, column);
+}
+
+/* The list, with the columns added whose defaults depend on an object. */
+static List *
+add_defaults(List *columns, Oid class, Oid object)
+{
+	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL,
+							  2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress column;
+
+		if (depend->classid != AttrDefaultRelationId)
+			continue;
+		column = GetAttrDefaultColumnAddress(depend->objid);
+		if (OidIsValid(column.objectId))
+			columns = add_column(columns, column.objectId,
+								 column.objectSubId);
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+	return columns;
+}
+
+/* The owner of a function written in C; InvalidOid for other functions. */
+static Oid
+c_function_owner(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	owner = form->prolang == ClanguageId ? form->proowner : InvalidOid;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * A function of the extension that function belongs to: of that name in the
+ * same schema, and not somebody else's, whose schema it may be.
+ */
+static Oid
+own_function(const char *name, int nargs, Oid function)
+{
+	Oid			argument = INT4OID;
+	oidvector  *arguments = buildoidvector(&argument, nargs);
+	Oid			found = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										CStringGetDatum(name),
+										PointerGetDatum(arguments),
+										ObjectIdGetDatum(get_func_namespace(function)));
+
+	if (!OidIsValid(found) ||
+		c_function_owner(found) != c_function_owner(function) ||
+		getExtensionOfObject(ProcedureRelationId, found) !=
+		getExtensionOfObject(ProcedureRelationId, function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function %s does not exist",
+						funcname_signature_string(name, nargs, NIL, &argument)),
+				 errdetail("It belongs to extension \"flakeid\"."),
+				 errhint("Create the extension again.")));
+	return found;
+}
+
+/* The columns that a generator's ids go into, as a list of ObjectAddress. */
+static List *
+find_columns(Oid sequence, Oid function)
+{
+	Oid			key = flake_generator_key(sequence, function);
+	List	   *columns = add_defaults(NIL, RelationRelationId, sequence);
+	Oid			owner;
+	int32		attribute;
+
+	for (size_t i = 0; i < lengthof(minting_functions); i++)
+	{
+		if (minting_functions[i].generator == key)
+			columns = add_defaults(columns, ProcedureRelationId,
+								   own_function(minting_functions[i].name,
+												minting_functions[i].nargs,
+												function));
+	}
+	if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attribute))
+		columns = add_column(columns, owner, attribute);
+	return columns;
+}
+
+/* flake_columns(generator regclass) returns setof record */
+Datum
+flake_columns(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, find_columns(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid))
+	{
+		ObjectAddress *column = lfirst(lc);
+		char	   *attribute = get_attname(column->objectId,
+											column->objectSubId, true);
+		NameData	name;
+		Datum		values[2];
+		bool		nulls[2] = {false, false};
+
+		if (attribute == NULL)
+			continue;			/* it has been dropped meanwhile */
+		namestrcpy(&name, attribute);
+		values[0] = ObjectIdGetDatum(column->objectId);
+		values[1] = NameGetDatum(&name);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* A search for the largest id in a column that is above a bound. */
+typedef struct Search
+{
+	char	   *column;			/* its name, for messages */
+	Oid			type;			/* one of those that id_of() knows */
+	int64		below;
+	bool		found;
+	int64		max;
+} Search;
+
+/* ERROR: a column cannot be searched. */
+static void
+cannot_search(const Search *search, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot search column %s for ids", search->column),
+			 errdetail_internal("%s", reason),
+			 errhint("If no id above %lld is in use, pass force => true.",
+					 (long long) search->below)));
+}
+
+/*
+ * ERROR as above, in place of the present one, if that says no more than that a
+ * value cannot be converted.
+ */
+static void
+not_an_id(const Search *search)
+{
+	ErrorData  *error = CopyErrorData();
+
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
+		error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) /* NaN */
+		PG_RE_THROW();
+	FlushErrorState();
+	cannot_search(search, psprintf("A value in it is not an id: %s.",
+								   error->message));
+}
+
+/* The id that a value is. */
+static int64
+id_of(const Search *search, Datum value)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int64 id = 0;
+
+	if (search->type == INT8OID)
+		return DatumGetInt64(value);
+	PG_TRY();
+	{
+		if (search->type == NUMERICOID)
+			id = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
+		else
+			id = DatumGetInt64(DirectFunctionCall1(int8in,
+												   CStringGetDatum(TextDatumGetCString(value))));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		not_an_id(search);
+	}
+	PG_END_TRY();
+	return id;
+}
+
+static void
+heed(Search *search, int64 id)
+{
+	if (id > search->below && (!search->found || id > search->max))
+	{
+		search->found = true;
+		search->max = id;
+	}
+}
+
+/*
+ * An index that sorts a table by a bigint column, and how to read it from the
+ * largest value on; InvalidOid if there is none.
+ *
+ * Whether it is partial is seen without looking at its predicate: to get that
+ * from the relcache is to evaluate its constant parts.
+ */
+static Oid
+find_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
+{
+	List	   *indexes;
+	ListCell   *lc;
+	Oid			found = InvalidOid;
+
+	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return InvalidOid;		/* systable_getnext_ordered() is for that */
+	indexes = RelationGetIndexList(rel);
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		const FormData_pg_index *form = index->rd_index;
+
+		if (form->indisvalid && !form->indcheckxmin &&
+			form->indkey.values[0] == attribute &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
+			index->rd_opcintype[0] == INT8OID &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		{
+			found = RelationGetRelid(index);
+			*direction = index->rd_indoption[0] & INDOPTION_DESC
+				? ForwardScanDirection : BackwardScanDirection;
+		}
+		index_close(index, NoLock);
+		if (OidIsValid(found))
+			break;
+	}
+	list_free(indexes);
+	return found;
+}
+
+/* Searches by an index, of which the first entry will do. */
+static void
+search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
+			 ScanDirection direction, Snapshot snapshot)
+{
+	Relation	index = index_open(index_id, NoLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, attribute, BTGreaterStrategyNumber, F_INT8GT,
+				Int64GetDatum(search->below));
+	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
+	tuple = systable_getnext_ordered(scan, direction);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, attribute,
+										 RelationGetDescr(rel), &isnull);
+
+		heed(search, DatumGetInt64(value));
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, NoLock);
+}
+
+/* Searches every row. */
+static void
+search_rows(Search *search, Relation rel, AttrNumber attribute,
+			Snapshot snapshot)
+{
+	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "flakeid row",
+													  ALLOCSET_SMALL_SIZES);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan_strat(rel, snapshot, 0, NULL,
+											   true, true);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
+	{
+		MemoryContext old_context;
+		bool		isnull;
+		Datum		value = slot_getattr(row, attribute, &isnull);
+
+		CHECK_FOR_INTERRUPTS();
+		if (isnull)
+			continue;
+		old_context = MemoryContextSwitchTo(row_context);
+		heed(search, id_of(search, value));
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(row_context);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(row);
+	MemoryContextDelete(row_context);
+}
+
+/* Searches one table, a partition or a child among them, which is locked. */
+static void
+search_table(Search *search, Oid relation, const char *attribute_name)
+{
+	Relation	rel = relation_open(relation, NoLock);
+	AttrNumber	attribute = get_attnum(relation, attribute_name);
+	ScanDirection direction = BackwardScanDirection;
+	Snapshot	snapshot;
+	Oid			index;
+	char		generated;
+
+	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		cannot_search(search,
+					  psprintf("A part of it is in foreign table \"%s\".",
+							   RelationGetRelationName(rel)));
+	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel))
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
+	generated = TupleDescAttr(RelationGetDescr(rel), attribute - 1)->attgenerated;
+	if (generated != '\0' && generated != ATTRIBUTE_GENERATED_STORED)
+		cannot_search(search, "Its values are not stored.");
+
+	/* With the lock on the table, what is committed by now. */
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	index = search->type != INT8OID ? InvalidOid
+		: find_index(rel, attribute, &direction);
+	if (OidIsValid(index))
+		search_index(search, rel, attribute, index, direction, snapshot);
+	else
+		search_rows(search, rel, attribute, snapshot);
+	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
+}
+
+/* Searches a column with all of its partitions and children. */
+static void
+search_column(Relation rel, AttrNumber attribute, int64 below, LiveIds *live)
+{
+	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	Search		search = {0};
+	ListCell   *lc;
+
+	search.column = psprintf("%s.%s",
+							 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+														RelationGetRelationName(rel)),
+							 quote_identifier(NameStr(form->attname)));
+	search.type = getBaseType(form->atttypid);
+	search.below = below;
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		cannot_search(&search, "It is not in a table.");
+	if (search.type != INT8OID && search.type != NUMERICOID &&
+		search.type != TEXTOID && search.type != VARCHAROID)
+		cannot_search(&search, psprintf("Its type is %s.",
+										format_type_be(search.type)));
+
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL))
+		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
+	live->columns++;
+	if (search.found && (live->column == NULL || search.max > live->id))
+	{
+		live->column = search.column;
+		live->id = search.max;
+	}
+}
+
+LiveIds
+flake_find_live_ids(Oid sequence, int64 below, Oid function)
+{
+	LiveIds		live = {0};
+	ListCell   *lc;
+
+	foreach(lc, find_columns(sequence, function))
+	{
+		ObjectAddress *column = lfirst(lc);
+		Relation	rel;
+
+		if (isOtherTempNamespace(get_rel_namespace(column->objectId)))
+			continue;
+
+		/* What is dropped meanwhile takes its ids along. */
+		rel = try_relation_open(column->objectId, AccessShareLock);
+		if (rel == NULL)
+			continue;
+		if (!TupleDescAttr(RelationGetDescr(rel),
+						   column->objectSubId - 1)->attisdropped)
+			search_column(rel, column->objectSubId, below, &live);
+		relation_close(rel, NoLock);
+	}
+	return live;
+}

@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.h
+ *	  The columns that a generator's ids go into.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_COLUMNS_H
+#define FLAKEID_COLUMNS_H
+
+#include "postgres.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What was found in the columns that a generator's ids go into. */
+typedef struct LiveIds
+{
+	int			columns;		/* how many were searched */
+	char	   *column;			/* one with an id above, or NULL */
+	int64		id;				/* the largest one in it */
+} LiveIds;
+
+/*
+ * Searches the columns that flake_columns() lists for ids above a bound; not
+ * those of other sessions' temporary tables, which nobody else can read.
+ * Nobody mints from the generator meanwhile.  ERROR 55000 if one of them cannot
+ * be searched.
+ */
+extern LiveIds flake_find_live_ids(Oid sequence, int64 below, Oid function);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_COLUMNS_H */
