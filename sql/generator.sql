@@ -214,31 +214,13 @@ BEGIN;
 ALTER SEQUENCE undone RESTART;
 SELECT code, message FROM attempt($$SELECT flake_id(5, 'undone')$$);
 ROLLBACK;
--- nor for parallel workers
-CREATE TABLE many AS SELECT i FROM generate_series(1, 20000) AS i;
-ANALYZE many;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET max_parallel_workers_per_gather = 2;
-SET parallel_leader_participation = off;
-BEGIN;
-ALTER SEQUENCE undone RESTART;
-SELECT code, message FROM attempt($$SELECT count(flake_id(5, 'undone')) FROM many$$);
-ROLLBACK;
 -- but one that did not exist before will do
 BEGIN;
 SELECT flake_create_generator('new');
-SELECT count(flake_id(5, 'new')) FROM many;
+SELECT flake_id(5, 'new') > 0 AS id;
 GRANT USAGE ON SEQUENCE undone TO PUBLIC;
-SELECT count(flake_id(5, 'undone')) FROM many;
+SELECT flake_id(5, 'undone') > 0 AS id;
 ROLLBACK;
-RESET parallel_setup_cost;
-RESET parallel_tuple_cost;
-RESET min_parallel_table_scan_size;
-RESET max_parallel_workers_per_gather;
-RESET parallel_leader_participation;
-DROP TABLE many;
 DROP SEQUENCE undone;
 
 -- rights

@@ -254,6 +254,24 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 	return true;
 }
 
+/*
+ * ERROR in a parallel worker, which always comes here before it mints.
+ *
+ * A worker's locks end with it, and not with the transaction, so nobody could
+ * wait for the rows that its ids are in.  Nor is anything gained by it: each id
+ * has to go through the leader anyway.
+ */
+static void
+refuse_in_worker(void)
+{
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot mint ids in a parallel worker"),
+				 errdetail("The lock that tells others of ids in open transactions would end with the worker."),
+				 errhint("A function that mints ids must be PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+}
+
 /* Locks the sequence until the end of the transaction; see nextval(). */
 static void
 lock_sequence(Generator *generator)
@@ -323,7 +341,7 @@ check_version(void)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (is_checked || IsParallelWorker())
+	if (is_checked)
 		return;
 	is_checked = true;
 	extensions = table_open(ExtensionRelationId, AccessShareLock);
@@ -376,6 +394,8 @@ look_up(Generator *generator, Oid function)
 void
 flake_generator_prepare(Generator *generator, Oid function)
 {
+	refuse_in_worker();
+
 	/* Taking the lock also brings the news of changes to the sequence. */
 	if (OidIsValid(generator->sequence) &&
 		generator->lxid != flake_current_lxid())

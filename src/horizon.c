@@ -232,7 +232,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 
 	/*
 	 * H2.  No commit record of ours will flush this: the caller may belong to
-	 * a transaction that writes nothing, or to a parallel worker.
+	 * a transaction that writes nothing.
 	 */
 	XLogFlush(lsn);
 

@@ -438,10 +438,12 @@ forget_dropped_generators(void)
 static void
 make_room(void)
 {
+	/* A parallel worker, which does not know its leader's locks, never mints. */
+	Assert(!IsParallelWorker());
+
 	if (databases_changed)
 		forget_dropped_databases();
-	/* A parallel worker does not know which locks are its leader's. */
-	if (relations_changed && !IsParallelWorker())
+	if (relations_changed)
 		forget_dropped_generators();
 }
 
