@@ -66,6 +66,7 @@ REGRESS = \
 	create_shard \
 	sibling \
 	privileges \
+	lifetime \
 	horizon
 TAP_TESTS = 1
 

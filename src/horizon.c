@@ -259,8 +259,8 @@ horizon_window(const FlakeLayout *layout)
 
 	/* Of a long tick a part is enough. */
 	if (layout->unit_us > HORIZON_WINDOW_US)
-		return flake_layout_max_sequence(layout) /
-			(layout->unit_us / HORIZON_WINDOW_US) + 1;
+		return Max(flake_layout_max_sequence(layout) /
+				   (layout->unit_us / HORIZON_WINDOW_US), 1);
 
 	/* Of a layout that cannot hold as much, a tenth. */
 	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,

@@ -337,7 +337,7 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick, int64 n)
 		sequence = (last + 1) & flake_layout_max_sequence(layout);
 	else if (layout->start == FLAKE_START_RANDOM)
 		sequence = random_start(layout);
-	if (sequence + n - 1 > flake_layout_max_sequence(layout))
+	if ((uint64) sequence + (uint64) (n - 1) > (uint64) flake_layout_max_sequence(layout))
 		sequence = 0;
 	return flake_layout_pack(layout, now_tick, sequence);
 }
@@ -402,12 +402,17 @@ choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
 
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 now_tick < flake_layout_min_tick(layout) ||
-				 above > max_packed - n))
+				 above >= max_packed))
 		flake_lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick, n);
-	end = *first + (n - 1);
-	if (unlikely(end > max_packed))
+
+	/*
+	 * max_packed may be the largest int64, so n - 1 is compared with what is
+	 * left: first is not above max_packed, and the distance fits a uint64.
+	 */
+	if (unlikely((uint64) max_packed - (uint64) *first < (uint64) (n - 1)))
 		flake_lifetime_is_over(layout, now_tick);
+	end = *first + (n - 1);
 
 	/* M4 */
 	ahead = flake_layout_packed_tick(layout, end) - now_tick;
