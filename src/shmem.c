@@ -78,6 +78,13 @@ static dshash_parameters table_params = {
 #endif
 };
 
+/*
+ * What goes into the header's server_value.  It is drawn before the header is
+ * made, as that can fail, and a header that is not complete would be taken for
+ * one that is.
+ */
+static uint8 drawn[FLAKE_SERVER_VALUE_LEN];
+
 #if PG_VERSION_NUM >= 190000
 static void
 header_init(void *ptr, void *arg)
@@ -94,10 +101,7 @@ header_init(void *ptr)
 	LWLockInitialize(&header->lock, LWLockNewTrancheId());
 #endif
 	header->area = DSM_HANDLE_INVALID;
-	if (!pg_strong_random(header->server_value, FLAKE_SERVER_VALUE_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+	memcpy(header->server_value, drawn, FLAKE_SERVER_VALUE_LEN);
 }
 
 /* Finds or makes the header. */
@@ -106,6 +110,11 @@ header_get(void)
 {
 	ShmemHeader *header;
 	bool		found;
+
+	if (!pg_strong_random(drawn, FLAKE_SERVER_VALUE_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
 
 #if PG_VERSION_NUM >= 190000
 	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
