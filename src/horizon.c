@@ -47,12 +47,14 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/xlog.h"
+#include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
 #include "own_table.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
@@ -113,22 +115,47 @@ sequence_tuple(Relation rel, Page page, Size *length)
 }
 
 /*
+ * What last_value is in a sequence from which nothing was taken, and which
+ * nobody has set: its MINVALUE.  To be read before any lock on the page.
+ */
+static int64
+unset_value(Oid sequence)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+	int64		min;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence);
+	min = ((Form_pg_sequence) GETSTRUCT(tuple))->seqmin;
+	ReleaseSysCache(tuple);
+	return min;
+}
+
+/*
  * Reads the two copies of the horizon, FLAKE_PACKED_NONE for one that was not
- * set yet.  A content lock on the page must be held.
+ * set yet.  unset is unset_value() of the sequence.  A content lock on the page
+ * must be held.
  */
 static void
-get_page_horizon(Relation rel, Page page, int64 *last_value, int64 *guard)
+get_page_horizon(Relation rel, Page page, int64 unset, int64 *last_value,
+				 int64 *guard)
 {
 	Size		length;
 	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
 	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
 
 	*last_value = data->sequence.last_value;
+	if (!data->sequence.is_called)
+	{
+		/*
+		 * By START, RESTART or setval(..., false) it is the next value, not
+		 * the last.
+		 */
+		*last_value = *last_value > unset ? *last_value - 1 : FLAKE_PACKED_NONE;
+	}
 	*guard = FLAKE_PACKED_NONE;
 	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
 		*guard = data->guard;
-	else if (!data->sequence.is_called)
-		*last_value = FLAKE_PACKED_NONE;	/* as CREATE SEQUENCE left it */
 }
 
 /* Sets both copies of the horizon on an image of the page. */
@@ -218,7 +245,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	int64		value;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
+	get_page_horizon(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
 
 	/*
 	 * A page below what was published comes from ALTER SEQUENCE, or belongs
@@ -321,6 +348,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
+	ref->unset = unset_value(sequence);
 	ref->window = horizon_window(layout);
 	ref->max = flake_layout_max_packed(layout);
 
@@ -404,13 +432,14 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 bool
 flake_horizon_read(Oid sequence, int64 *value)
 {
+	int64		unset = unset_value(sequence);
 	Relation	rel = relation_open(sequence, NoLock);
 	Buffer		buffer = ReadBuffer(rel, 0);
 	int64		last_value;
 	int64		guard;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
+	get_page_horizon(rel, BufferGetPage(buffer), unset, &last_value, &guard);
 	UnlockReleaseBuffer(buffer);
 	relation_close(rel, NoLock);
 	*value = Max(last_value, guard);

@@ -25,6 +25,7 @@ typedef struct HorizonRef
 {
 	Horizon    *shared;
 	Oid			sequence;		/* the relation that keeps it */
+	int64		unset;			/* what last_value is if nothing has set it */
 	uint64		file;			/* that relation's file, as last seen here */
 	int64		window;			/* packed: how far to reserve ahead */
 	int64		max;			/* packed: no horizon is above */
