@@ -290,6 +290,7 @@ init_slot(void *entry)
 	pg_atomic_init_u64(&slot->waits, 0);
 	pg_atomic_init_u64(&slot->wait_us, 0);
 	pg_atomic_init_u64(&slot->clock_steps_back, 0);
+	LWLockInitialize(&slot->lock, table_params.tranche_id);
 }
 
 /* Deletes every entry of a database, or of one generator in it, from a table. */

@@ -72,6 +72,8 @@ typedef struct Slot
 	pg_atomic_uint64 waits;		/* times that a caller had to wait */
 	pg_atomic_uint64 wait_us;	/* how long, in all */
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
+
+	LWLock		lock;			/* held while it is opened or closed */
 } Slot;
 
 /* Asks for the header's memory at server start, if the library is preloaded. */

@@ -524,31 +524,33 @@ flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 	return claim_patiently(slot, layout, horizon, n, first);
 }
 
-/*
- * Raises slot->resume to at least a packed value.
- *
- * Those who do it at the same time open the slot, and have all read the same
- * value in the table: who closes it keeps them out, and the other way round.
- */
+/* Raises slot->resume to at least a packed value; slot->lock must be held. */
 static void
 raise_resume(Slot *slot, int64 value)
 {
-	uint64		resume = pg_atomic_read_u64(&slot->resume);
-
-	while ((int64) resume < value &&
-		   !pg_atomic_compare_exchange_u64(&slot->resume, &resume, (uint64) value))
-		;
+	if ((int64) pg_atomic_read_u64(&slot->resume) < value)
+		pg_atomic_write_u64(&slot->resume, (uint64) value);
 }
 
+/*
+ * Opening and closing exclude each other.  Otherwise a slot could be opened,
+ * minted from and closed by others after resume was read in flake_slot_open(),
+ * and be set back there to what had been read.  Claims take no part in this:
+ * they find the slot open, or not.
+ */
 int64
 flake_slot_close(Slot *slot)
 {
-	uint64		last = pg_atomic_read_u64(&slot->last);
+	uint64		last;
+	int64		resume;
+
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
 
 	/*
 	 * F1.  The value to go on from is noted first: whoever finds the slot
 	 * closed finds it there.
 	 */
+	last = pg_atomic_read_u64(&slot->last);
 	while ((int64) last != FLAKE_PACKED_NONE)
 	{
 		raise_resume(slot, (int64) last);
@@ -556,18 +558,21 @@ flake_slot_close(Slot *slot)
 										   (uint64) FLAKE_PACKED_NONE))
 			break;
 	}
-	return (int64) pg_atomic_read_u64(&slot->resume);
+	resume = (int64) pg_atomic_read_u64(&slot->resume);
+	LWLockRelease(&slot->lock);
+	return resume;
 }
 
 void
 flake_slot_open(Slot *slot, int64 above)
 {
-	uint64		closed = (uint64) FLAKE_PACKED_NONE;
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
 
 	/* F3.  An open slot has some value. */
 	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
-	(void) pg_atomic_compare_exchange_u64(&slot->last, &closed,
-										  pg_atomic_read_u64(&slot->resume));
+	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&slot->last, pg_atomic_read_u64(&slot->resume));
+	LWLockRelease(&slot->lock);
 }
 
 void
