@@ -46,12 +46,15 @@
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/transam.h"
 #include "access/xlog.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
+#include "miscadmin.h"
 #include "own_table.h"
+#include "slot.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -340,10 +343,69 @@ first_floor(const FlakeLayout *layout)
 	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
 }
 
+/*
+ * The databases that had an OID, one after the other, are told apart by the
+ * transaction that wrote the row in pg_database: no two were created by the same
+ * one, and freezing leaves it in the row.  ALTER DATABASE writes another row, so
+ * this may change for one and the same database.
+ */
+static TransactionId
+database_incarnation(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	TransactionId xmin;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	ReleaseSysCache(tuple);
+	return xmin;
+}
+
+static void
+close_slot(Slot *slot, void *arg)
+{
+	const Horizon *shared = arg;
+
+	if (slot->key.database == shared->key.database &&
+		slot->key.generator == shared->key.generator)
+		(void) flake_slot_close(slot);
+}
+
+/*
+ * CREATE DATABASE ... OID makes a database with the OID of one that was dropped.
+ * What is known here of that one's generators is then found for the new one's.
+ * Its horizon does no harm, as it only makes ids greater.  But its slots may be
+ * open for shards that the new database has detached (F2), so they are closed:
+ * whoever finds a slot closed looks into the table of states.
+ *
+ * Who calls holds the horizon's LWLock.  Every session of the new database comes
+ * here before it uses a slot, and no session of the old one is left.  So nobody
+ * mints from an open slot of the old database before the first session has
+ * closed them all, and later ones find that this is done.  They are closed first
+ * and that is noted then, so that an error in between leaves it to be done.  If
+ * it is the same database after all (ALTER DATABASE), its sessions lose nothing
+ * but a look into the table.
+ *
+ * An entry that is still empty has no slots: whoever makes those has been here,
+ * and what frees both frees the slots first.  The slots that databases share,
+ * for UUIDs and ObjectIDs, have no states and stay open.
+ */
+static void
+notice_database(Horizon *shared, TransactionId incarnation)
+{
+	if (shared->incarnation == incarnation)
+		return;
+	if (shared->incarnation != InvalidTransactionId)
+		flake_shmem_each_slot(close_slot, shared);
+	shared->incarnation = incarnation;
+}
+
 void
 flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 				   const FlakeLayout *layout)
 {
+	TransactionId incarnation = database_incarnation();
 	Relation	rel;
 
 	ref->shared = flake_shmem_horizon(generator);
@@ -354,6 +416,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 
 	rel = open_sequence(ref);
 	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
+	notice_database(ref->shared, incarnation);
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
 	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
 		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));

@@ -40,7 +40,8 @@ extern void flake_horizon_bounds(const FlakeLayout *layout, int64 *min,
 
 /*
  * Points ref at the horizon of a generator, which has that key in shared
- * memory, and brings disk and shared memory into agreement.
+ * memory, and brings disk and shared memory into agreement.  No slot of this
+ * database's may be used before.
  */
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 							   const FlakeLayout *layout);

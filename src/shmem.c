@@ -18,7 +18,12 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_database.h"
 #include "layout.h"
 #include "lib/dshash.h"
 #include "miscadmin.h"
@@ -32,8 +37,10 @@
 #include "storage/lock.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -273,6 +280,7 @@ init_horizon(void *entry)
 	Horizon    *horizon = entry;
 
 	LWLockInitialize(&horizon->lock, table_params.tranche_id);
+	horizon->incarnation = InvalidTransactionId;
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
@@ -349,10 +357,54 @@ renew_catalog_snapshot(void)
 }
 
 /*
- * Frees what dropped databases left behind.  Nobody can hold a pointer into
- * such an entry, because no session is connected to a dropped database.  That
- * another database gets its OID meanwhile takes four billion OIDs.
+ * Whether there is a database.  The system cache could still say that there is
+ * none when others are already connected to it.
  */
+static bool
+database_exists(Oid database)
+{
+	Relation	databases = table_open(DatabaseRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		exists;
+
+	ScanKeyInit(&key, Anum_pg_database_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(database));
+	renew_catalog_snapshot();
+	scan = systable_beginscan(databases, DatabaseOidIndexId, true, NULL, 1, &key);
+	exists = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(databases, AccessShareLock);
+	return exists;
+}
+
+/*
+ * Frees what a database left behind, if it is gone.
+ *
+ * Nobody uses a pointer into such an entry, because no session is connected to
+ * a dropped database.  CREATE DATABASE ... OID can make another one with its
+ * OID at any time; but while we hold this lock, nobody can connect to that.
+ */
+static void
+forget_database_if_dropped(Oid database)
+{
+	LOCKTAG		tag;
+
+	if (database_exists(database))
+		return;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return;
+	if (!database_exists(database))
+	{
+		/* The horizons go last: what is to be freed is found by them. */
+		delete_entries(slots, database, NULL);
+		delete_entries(horizons, database, NULL);
+	}
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
 static void
 forget_dropped_databases(void)
 {
@@ -368,16 +420,9 @@ forget_dropped_databases(void)
 	dshash_seq_term(&scan);
 
 	/* All of them existed just now. */
-	renew_catalog_snapshot();
 	databases_changed = false;
 	foreach(lc, databases)
-	{
-		if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(lfirst_oid(lc))))
-			continue;
-		/* The horizons go last, because the scan above starts from them. */
-		delete_entries(slots, lfirst_oid(lc), NULL);
-		delete_entries(horizons, lfirst_oid(lc), NULL);
-	}
+		forget_database_if_dropped(lfirst_oid(lc));
 	list_free(databases);
 }
 
