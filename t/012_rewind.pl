@@ -290,7 +290,7 @@ check_ids('after all of these',
 value(
 	$admin, q(
 SELECT flake_create_generator('num', 'segment');
-CREATE TABLE item (id bigint DEFAULT flake_id(0, 'num'));
+CREATE TABLE numbered (id bigint DEFAULT flake_id(0, 'num'));
 CREATE TABLE many AS SELECT generate_series(1, 1000);
 ALTER TABLE many SET (parallel_workers = 2);
 ));
@@ -309,7 +309,7 @@ $node->poll_query_until('postgres',
 	  . q( WHERE NOT granted AND relation = 'num'::regclass))
   or die 'flake_rewind() does not wait';
 pass('flake_rewind() waits for a transaction that has minted in parallel');
-value($one, 'INSERT INTO item SELECT id FROM passed_on; COMMIT');
+value($one, 'INSERT INTO numbered SELECT id FROM passed_on; COMMIT');
 is(error_code(get_answer($admin)), '55000', 'and finds the rows');
 is(value($one, q(SELECT flake_id(0, 'num'))), 1001, 'no id comes again');
 value($one, 'RESET ALL; DROP TABLE passed_on');
