@@ -23,7 +23,7 @@ SELECT row_number() OVER () AS i, * FROM (VALUES
     ('ts:53 shard:1 seq:9', interval '1 us', 2::numeric ^ 53, interval '3 s')
 ) AS v (fields, unit, ticks, rest);
 SELECT fields, flake_create_generator('ending_' || i, ending(fields, unit, ticks, rest)),
-       (attempt(format('SELECT count(*) FROM flake_ids(0, 2147483647, %L)', 'ending_' || i))).code
+       (attempt(format('SELECT flake_ids(0, 2147483647, %L) LIMIT 1', 'ending_' || i))).code
 FROM ending ORDER BY i;
 SELECT flake_last_id() > 0 AS "nothing was claimed" WHERE flake_id(5) > 0;
 
@@ -35,7 +35,7 @@ SELECT flake_id(0, 'one_tick') <= flake_horizon('one_tick') AS covered;
 SELECT flake_create_generator('numbers', 'seq:63 block=1000000000');
 SELECT setval('numbers', 9223372036854775804, false);
 SELECT code FROM attempt($$SELECT * FROM flake_ids(0, 5, 'numbers')$$);
-SELECT code FROM attempt($$SELECT * FROM flake_ids(0, 2147483647, 'numbers')$$);
+SELECT code FROM attempt($$SELECT flake_ids(0, 2147483647, 'numbers') LIMIT 1$$);
 SELECT * FROM flake_ids(0, 3, 'numbers');
 SELECT flake_id(0, 'numbers');
 SELECT code, message FROM attempt($$SELECT flake_id(0, 'numbers')$$);
