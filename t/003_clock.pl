@@ -368,7 +368,10 @@ foreach my $case (
 {
 	my ($name, $fields, $start) = (@$case, 'start=zero');
 
+	stop_clock($clock, $now - 10);
 	create_generator($name, $fields, '18014398509.481983', $start);
+	ask($session, "SELECT flake_id(0, '$name')");
+	stop_clock($clock, $now);
 	foreach my $count (513, 2147483647)
 	{
 		like(
