@@ -71,6 +71,7 @@ REGRESS = \
 	create_shard \
 	sibling \
 	privileges \
+	lifetime \
 	horizon
 TAP_TESTS = 1
 

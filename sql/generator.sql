@@ -225,6 +225,44 @@ SET session_replication_role = replica;
 SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721';
 RESET session_replication_role;
 
+-- A label counts for others when it is committed, and only then for ids.
+CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE -4611686018427387903 START 1;
+BEGIN;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
+SELECT flake_layout_of('labelled');
+SAVEPOINT s;
+SELECT * FROM attempt($$SELECT flake_id(0, 'labelled')$$);
+ROLLBACK;
+SELECT code FROM attempt($$SELECT flake_id(0, 'labelled')$$);
+-- also if only a subtransaction has set it
+BEGIN;
+SAVEPOINT s;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
+RELEASE s;
+SELECT code FROM attempt($$SELECT flake_id(0, 'labelled')$$);
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
+ROLLBACK TO s;
+SELECT code FROM attempt($$SELECT flake_id(0, 'labelled')$$);
+COMMIT;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:61';
+SELECT flake_id(0, 'labelled'), flake_layout_of('labelled');
+DROP SEQUENCE labelled;
+-- A sequence of the same transaction goes with its label, as in pg_restore
+-- --single-transaction; but the label can go alone.
+BEGIN;
+CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1;
+SAVEPOINT s;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
+SELECT flake_id(0, 'labelled');
+ROLLBACK TO s;
+SELECT code FROM attempt($$SELECT flake_id(0, 'labelled')$$);
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:63';
+SELECT flake_id(0, 'labelled') > 1 AS id;
+ROLLBACK;
+
 -- nor do setval(), ALTER SEQUENCE and TRUNCATE make ids repeat
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'orders_id'), what text);
 ALTER SEQUENCE orders_id OWNED BY orders.id;
@@ -340,31 +378,13 @@ BEGIN;
 ALTER SEQUENCE undone RESTART;
 SELECT code, message FROM attempt($$SELECT flake_id(5, 'undone')$$);
 ROLLBACK;
--- nor for parallel workers
-CREATE TABLE many AS SELECT i FROM generate_series(1, 20000) AS i;
-ANALYZE many;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
-SET max_parallel_workers_per_gather = 2;
-SET parallel_leader_participation = off;
-BEGIN;
-ALTER SEQUENCE undone RESTART;
-SELECT code, message FROM attempt($$SELECT count(flake_id(5, 'undone')) FROM many$$);
-ROLLBACK;
 -- but one that did not exist before will do
 BEGIN;
 SELECT flake_create_generator('new');
-SELECT count(flake_id(5, 'new')) FROM many;
+SELECT flake_id(5, 'new') > 0 AS id;
 GRANT USAGE ON SEQUENCE undone TO PUBLIC;
-SELECT count(flake_id(5, 'undone')) FROM many;
+SELECT flake_id(5, 'undone') > 0 AS id;
 ROLLBACK;
-RESET parallel_setup_cost;
-RESET parallel_tuple_cost;
-RESET min_parallel_table_scan_size;
-RESET max_parallel_workers_per_gather;
-RESET parallel_leader_participation;
-DROP TABLE many;
 DROP SEQUENCE undone;
 
 -- rights

@@ -48,6 +48,25 @@ SELECT setval('flake_default', :high) = :high AS raised;
 \c -
 SELECT packed(flake_id(5)) > :high AS above, packed(flake_id(6)) > :high AS "another shard too";
 
+-- setval() and RESTART before the first id name the next one
+SELECT flake_create_generator('num', 'segment');
+SELECT setval('num', 1000000, false);
+SELECT flake_id(0, 'num');
+SELECT setval('num', 2000000, false);
+\c -
+SELECT flake_id(0, 'num');
+DROP SEQUENCE num;
+SELECT flake_create_generator('num', 'segment');
+ALTER SEQUENCE num RESTART WITH 1000;
+SELECT flake_horizon('num');
+SELECT flake_id(0, 'num');
+DROP SEQUENCE num;
+SELECT flake_create_generator('num', 'segment');
+SELECT setval('num', 1, false);
+SELECT flake_horizon('num');
+SELECT flake_id(0, 'num');
+DROP SEQUENCE num;
+
 -- what cannot be relied upon in a crash is refused
 \x on
 BEGIN;

@@ -211,6 +211,14 @@ SELECT * FROM flake_layout_info('ts:10 seq:8 epoch=2000-01-01 unit=1min');
 SELECT * FROM flake_layout_info('ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d');
 SELECT * FROM flake_layout_info('ts:1 seq:63 epoch=2000-01-01 unit=1s');
 SELECT * FROM flake_layout_info('ticket');
+SELECT * FROM flake_layout_info('ts:62 seq:1 epoch=2000-01-01 unit=1us');
+
+-- years BC are written as timestamptz reads them
+SELECT flake_fields(id, l)->>'timestamp' AS fields, split_part(flake_explain(id, l), E'\n', 4) AS explained,
+       (flake_fields(id, l)->>'timestamp')::timestamptz = ts AND split_part(flake_explain(id, l), E'\n', 4)::timestamptz = ts AS "the same"
+FROM (VALUES ('4713-11-25 BC'::timestamptz), ('0070-03-15 12:00:00.5 BC'), ('0001-12-31 23:59:59.999 BC'), ('0001-01-01'), ('9999-12-31 12:00')) AS v (ts),
+     (VALUES (flake_layout 'ts:50 seq:10 epoch=0001-01-01')) AS w (l),
+     flake_make(ts, 0, 0, l) AS id;
 
 -- the ends of what timestamptz and bigint can hold
 SELECT flake_shard(i, l) AS shard, flake_sequence(i, l) AS seq

@@ -90,7 +90,7 @@ SELECT flake_id(14) AS id \gset
 ROLLBACK;
 SELECT flake_id(14) > :id AS later;
 
--- parallel workers mint
+-- a query may be parallel, but it is its leader that mints
 CREATE TABLE source AS SELECT g AS n FROM generate_series(1, 50000) AS g;
 ANALYZE source;
 SET parallel_setup_cost = 0;
@@ -101,8 +101,29 @@ SET parallel_leader_participation = off;
 EXPLAIN (COSTS OFF, VERBOSE) CREATE TABLE copied AS SELECT flake_id(15) AS id, n FROM source;
 CREATE TABLE copied AS SELECT flake_id(15) AS id, n FROM source;
 SELECT count(*), count(DISTINCT id), count(DISTINCT n) FROM copied;
--- what they minted is not the session's own last id
 SELECT flake_shard(flake_last_id()) AS shard;
+-- a function that hides this from the planner is refused
+CREATE FUNCTION hidden(command text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$
+DECLARE
+    result text;
+BEGIN
+    EXECUTE command INTO result;
+    RETURN result;
+END
+$$;
+SELECT count(hidden('SELECT flake_id(15)')) FROM source;
+SET flakeid.shard = 15;
+\set VERBOSITY sqlstate
+SELECT count(hidden('SELECT flake_id()')) FROM source;
+SELECT count(hidden('SELECT flake_id(15, $$flake_default$$)')) FROM source;
+SELECT count(hidden('SELECT count(*) FROM flake_ids(15, 2)')) FROM source;
+SELECT count(hidden('SELECT flake_sibling(1)')) FROM source;
+SELECT count(hidden('SELECT flake_objectid()')) FROM source;
+\set VERBOSITY default
+-- what only looks is not
+SELECT count(hidden('SELECT flake_shard(1) + length(flake_layout_of($$flake_default$$)::text)')) FROM source;
+SELECT count(hidden('SELECT flake_horizon($$flake_default$$)')) FROM source;
+DROP FUNCTION hidden;
 RESET ALL;
 
 DROP TABLE photo, source, copied;

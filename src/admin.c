@@ -42,6 +42,7 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -120,6 +121,10 @@ check_label(const ObjectAddress *object, const char *label)
 				 errmsg("a layout can only be given to a sequence that can keep its horizon"),
 				 errdetail("This label is set when a generator is created or restored."),
 				 errhint("Generators are made by flake_create_generator().")));
+
+	/* Setting a label is no change of the sequence to PostgreSQL: say so. */
+	if (label != NULL)
+		CacheInvalidateRelcacheByRelid(object->objectId);
 }
 
 void

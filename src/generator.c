@@ -27,16 +27,20 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/parallel.h"
+#include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_seclabel.h"
 #include "commands/seclabel.h"
 #include "common/hashfn.h"
 #include "flakeid.h"
 #include "generator.h"
 #include "layout_type.h"
+#include "own_table.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -254,6 +258,24 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 	return true;
 }
 
+/*
+ * ERROR in a parallel worker, which always comes here before it mints.
+ *
+ * A worker's locks end with it, and not with the transaction, so nobody could
+ * wait for the rows that its ids are in.  Nor is anything gained by it: each id
+ * has to go through the leader anyway.
+ */
+static void
+refuse_in_worker(void)
+{
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot mint ids in a parallel worker"),
+				 errdetail("The lock that tells others of ids in open transactions would end with the worker."),
+				 errhint("A function that mints ids must be PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+}
+
 /* Locks the sequence until the end of the transaction; see nextval(). */
 static void
 lock_sequence(Generator *generator)
@@ -323,7 +345,7 @@ check_version(void)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	if (is_checked || IsParallelWorker())
+	if (is_checked)
 		return;
 	is_checked = true;
 	extensions = table_open(ExtensionRelationId, AccessShareLock);
@@ -347,6 +369,49 @@ check_version(void)
 	table_close(extensions, AccessShareLock);
 }
 
+/*
+ * ERROR if this transaction has made a generator of a sequence that is older.
+ * If that is undone, the sequence may be given another layout.  In that one the
+ * ids minted meanwhile could come again, and its horizon and slots would have
+ * been moved by numbers that mean something else.  A sequence of this
+ * transaction goes together with its label.
+ */
+static void
+check_label(Oid sequence)
+{
+	Relation	rel = relation_open(sequence, NoLock);
+	Relation	labels = table_open(SecLabelRelationId, AccessShareLock);
+	ScanKeyData keys[4];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		in_doubt;
+
+	ScanKeyInit(&keys[0], Anum_pg_seclabel_objoid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(sequence));
+	ScanKeyInit(&keys[1], Anum_pg_seclabel_classoid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[2], Anum_pg_seclabel_objsubid, BTEqualStrategyNumber,
+				F_INT4EQ, Int32GetDatum(0));
+	ScanKeyInit(&keys[3], Anum_pg_seclabel_provider, BTEqualStrategyNumber,
+				F_TEXTEQ, CStringGetTextDatum(FLAKE_LABEL_PROVIDER));
+	scan = systable_beginscan(labels, SecLabelObjectIndexId, true, NULL,
+							  lengthof(keys), keys);
+	tuple = systable_getnext(scan);
+	in_doubt = HeapTupleIsValid(tuple) && !flake_is_new(rel) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	systable_endscan(scan);
+	table_close(labels, AccessShareLock);
+
+	if (in_doubt)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot mint ids before the layout of generator \"%s\" is committed",
+						RelationGetRelationName(rel)),
+				 errdetail("If it were rolled back, ids minted meanwhile could repeat in another layout."),
+				 errhint("Commit first.")));
+	relation_close(rel, NoLock);
+}
+
 /* Fills a generator from the catalogs. */
 static void
 look_up(Generator *generator, Oid function)
@@ -360,6 +425,8 @@ look_up(Generator *generator, Oid function)
 	(void) flake_generator_layout(generator->sequence, function, false,
 								  &generator->layout);
 	check_usage(generator);
+	if (generator->key >= FLAKE_BUILTINS)
+		check_label(generator->sequence);
 
 	/* The slots of a sequence that was dropped and had this OID are gone. */
 	if (generator->slots == NULL)
@@ -376,6 +443,8 @@ look_up(Generator *generator, Oid function)
 void
 flake_generator_prepare(Generator *generator, Oid function)
 {
+	refuse_in_worker();
+
 	/* Taking the lock also brings the news of changes to the sequence. */
 	if (OidIsValid(generator->sequence) &&
 		generator->lxid != flake_current_lxid())

@@ -83,7 +83,8 @@ flake_generator_is_ready(const Generator *generator)
  * transaction.
  *
  * ERROR 42501 without USAGE on the sequence, 42P01 if there is none, 55000 if
- * this transaction has given it a new file.
+ * this transaction has given it a new file or, if it is older than that, its
+ * layout; 25000 in a parallel worker.
  */
 static inline Generator *
 flake_generator_builtin(Oid key, Oid function)

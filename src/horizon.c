@@ -46,13 +46,18 @@
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/transam.h"
 #include "access/xlog.h"
+#include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "common/int.h"
 #include "horizon.h"
+#include "miscadmin.h"
 #include "own_table.h"
+#include "slot.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
@@ -113,22 +118,47 @@ sequence_tuple(Relation rel, Page page, Size *length)
 }
 
 /*
+ * What last_value is in a sequence from which nothing was taken, and which
+ * nobody has set: its MINVALUE.  To be read before any lock on the page.
+ */
+static int64
+unset_value(Oid sequence)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+	int64		min;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence);
+	min = ((Form_pg_sequence) GETSTRUCT(tuple))->seqmin;
+	ReleaseSysCache(tuple);
+	return min;
+}
+
+/*
  * Reads the two copies of the horizon, FLAKE_PACKED_NONE for one that was not
- * set yet.  A content lock on the page must be held.
+ * set yet.  unset is unset_value() of the sequence.  A content lock on the page
+ * must be held.
  */
 static void
-get_page_horizon(Relation rel, Page page, int64 *last_value, int64 *guard)
+get_page_horizon(Relation rel, Page page, int64 unset, int64 *last_value,
+				 int64 *guard)
 {
 	Size		length;
 	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
 	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
 
 	*last_value = data->sequence.last_value;
+	if (!data->sequence.is_called)
+	{
+		/*
+		 * By START, RESTART or setval(..., false) it is the next value, not
+		 * the last.
+		 */
+		*last_value = *last_value > unset ? *last_value - 1 : FLAKE_PACKED_NONE;
+	}
 	*guard = FLAKE_PACKED_NONE;
 	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
 		*guard = data->guard;
-	else if (!data->sequence.is_called)
-		*last_value = FLAKE_PACKED_NONE;	/* as CREATE SEQUENCE left it */
 }
 
 /* Sets both copies of the horizon on an image of the page. */
@@ -223,7 +253,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	int64		value;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
+	get_page_horizon(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
 
 	/*
 	 * A page below what was published comes from ALTER SEQUENCE, or belongs
@@ -237,7 +267,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 
 	/*
 	 * H2.  No commit record of ours will flush this: the caller may belong to
-	 * a transaction that writes nothing, or to a parallel worker.
+	 * a transaction that writes nothing.
 	 */
 	XLogFlush(lsn);
 
@@ -264,8 +294,8 @@ horizon_window(const FlakeLayout *layout)
 
 	/* Of a long tick a part is enough. */
 	if (layout->unit_us > HORIZON_WINDOW_US)
-		return flake_layout_max_sequence(layout) /
-			(layout->unit_us / HORIZON_WINDOW_US) + 1;
+		return Max(flake_layout_max_sequence(layout) /
+				   (layout->unit_us / HORIZON_WINDOW_US), 1);
 
 	/* Of a layout that cannot hold as much, a tenth. */
 	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,
@@ -318,19 +348,80 @@ first_floor(const FlakeLayout *layout)
 	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
 }
 
+/*
+ * The databases that had an OID, one after the other, are told apart by the
+ * transaction that wrote the row in pg_database: no two were created by the same
+ * one, and freezing leaves it in the row.  ALTER DATABASE writes another row, so
+ * this may change for one and the same database.
+ */
+static TransactionId
+database_incarnation(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	TransactionId xmin;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	ReleaseSysCache(tuple);
+	return xmin;
+}
+
+static void
+close_slot(Slot *slot, void *arg)
+{
+	const Horizon *shared = arg;
+
+	if (slot->key.database == shared->key.database &&
+		slot->key.generator == shared->key.generator)
+		(void) flake_slot_close(slot);
+}
+
+/*
+ * CREATE DATABASE ... OID makes a database with the OID of one that was dropped.
+ * What is known here of that one's generators is then found for the new one's.
+ * Its horizon does no harm, as it only makes ids greater.  But its slots may be
+ * open for shards that the new database has detached (F2), so they are closed:
+ * whoever finds a slot closed looks into the table of states.
+ *
+ * Who calls holds the horizon's LWLock.  Every session of the new database comes
+ * here before it uses a slot, and no session of the old one is left.  So nobody
+ * mints from an open slot of the old database before the first session has
+ * closed them all, and later ones find that this is done.  They are closed first
+ * and that is noted then, so that an error in between leaves it to be done.  If
+ * it is the same database after all (ALTER DATABASE), its sessions lose nothing
+ * but a look into the table.
+ *
+ * An entry that is still empty has no slots: whoever makes those has been here,
+ * and what frees both frees the slots first.  The slots that databases share,
+ * for UUIDs and ObjectIDs, have no states and stay open.
+ */
+static void
+notice_database(Horizon *shared, TransactionId incarnation)
+{
+	if (shared->incarnation == incarnation)
+		return;
+	if (shared->incarnation != InvalidTransactionId)
+		flake_shmem_each_slot(close_slot, shared);
+	shared->incarnation = incarnation;
+}
+
 void
 flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 				   const FlakeLayout *layout)
 {
+	TransactionId incarnation = database_incarnation();
 	Relation	rel;
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
+	ref->unset = unset_value(sequence);
 	ref->window = horizon_window(layout);
 	ref->max = flake_layout_max_packed(layout);
 
 	rel = open_sequence(ref);
 	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
+	notice_database(ref->shared, incarnation);
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
 	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
 		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));
@@ -409,13 +500,14 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 bool
 flake_horizon_read(Oid sequence, int64 *value)
 {
+	int64		unset = unset_value(sequence);
 	Relation	rel = relation_open(sequence, NoLock);
 	Buffer		buffer = ReadBuffer(rel, 0);
 	int64		last_value;
 	int64		guard;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	get_page_horizon(rel, BufferGetPage(buffer), &last_value, &guard);
+	get_page_horizon(rel, BufferGetPage(buffer), unset, &last_value, &guard);
 	UnlockReleaseBuffer(buffer);
 	relation_close(rel, NoLock);
 	*value = Max(last_value, guard);

@@ -25,6 +25,7 @@ typedef struct HorizonRef
 {
 	Horizon    *shared;
 	Oid			sequence;		/* the relation that keeps it */
+	int64		unset;			/* what last_value is if nothing has set it */
 	uint64		file;			/* that relation's file, as last seen here */
 	int64		window;			/* packed: how far to reserve ahead */
 	int64		max;			/* packed: no horizon is above */
@@ -39,7 +40,8 @@ extern void flake_horizon_bounds(const FlakeLayout *layout, int64 *min,
 
 /*
  * Points ref at the horizon of a generator, which has that key in shared
- * memory, and brings disk and shared memory into agreement.
+ * memory, and brings disk and shared memory into agreement.  No slot of this
+ * database's may be used before.
  */
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 							   const FlakeLayout *layout);

@@ -125,20 +125,28 @@ field_number(const FlakeLayout *layout, const FlakeField *field, int64 id)
 }
 
 /*
- * An instant in ISO format and UTC, with T between date and time or a blank:
- * what is immutable must not depend on settings.
+ * Appends an instant in ISO format and UTC, with T between date and time or a
+ * blank, and the name of the zone: what is immutable must not depend on
+ * settings.  A year BC is one where timestamptz's input looks for that: last.
  */
 static void
-encode_utc(TimestampTz ts, char utc[MAXDATELEN + 1], int style)
+append_utc(StringInfo text, TimestampTz ts, int style, const char *zone)
 {
+	static const char bc[] = " BC";
 	struct pg_tm tm;
 	fsec_t		fsec;
+	char		utc[MAXDATELEN + 1];
+	bool		is_bc;
 
 	if (timestamp2tm(ts, NULL, &tm, &fsec, NULL, NULL) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range")));
 	EncodeDateTime(&tm, fsec, false, 0, NULL, style, utc);
+	is_bc = tm.tm_year <= 0;
+	if (is_bc)
+		utc[strlen(utc) - strlen(bc)] = '\0';
+	appendStringInfo(text, "%s%s%s", utc, zone, is_bc ? bc : "");
 }
 
 /*
@@ -163,10 +171,9 @@ flake_fields(PG_FUNCTION_ARGS)
 						 field_number(layout, fields[i], id));
 	if (flake_layout_has_time(layout))
 	{
-		char		utc[MAXDATELEN + 1];
-
-		encode_utc(id_timestamp(layout, id), utc, USE_XSD_DATES);
-		appendStringInfo(&json, ", \"timestamp\": \"%sZ\"", utc);
+		appendStringInfoString(&json, ", \"timestamp\": \"");
+		append_utc(&json, id_timestamp(layout, id), USE_XSD_DATES, "Z");
+		appendStringInfoChar(&json, '"');
 	}
 	appendStringInfoChar(&json, '}');
 	PG_RETURN_DATUM(DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data)));
@@ -235,10 +242,8 @@ flake_explain(PG_FUNCTION_ARGS)
 
 	if (flake_layout_has_time(layout))
 	{
-		char		utc[MAXDATELEN + 1];
-
-		encode_utc(id_timestamp(layout, id), utc, USE_ISO_DATES);
-		appendStringInfo(&names, "\n%s UTC", utc);
+		appendStringInfoChar(&names, '\n');
+		append_utc(&names, id_timestamp(layout, id), USE_ISO_DATES, " UTC");
 	}
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(names.data, names.len));
 }

@@ -58,10 +58,14 @@ flake_layout_tick_start(const FlakeLayout *layout, int64 tick,
 						TimestampTz *ts)
 {
 	int64		elapsed_us;
+	TimestampTz start;
 
-	return !pg_mul_s64_overflow(tick, layout->unit_us, &elapsed_us) &&
-		!pg_add_s64_overflow(layout->epoch, elapsed_us, ts) &&
-		IS_VALID_TIMESTAMP(*ts);
+	if (pg_mul_s64_overflow(tick, layout->unit_us, &elapsed_us) ||
+		pg_add_s64_overflow(layout->epoch, elapsed_us, &start) ||
+		!IS_VALID_TIMESTAMP(start))
+		return false;
+	*ts = start;
+	return true;
 }
 
 int64

@@ -113,8 +113,8 @@ extern int64 flake_layout_last_id(const FlakeLayout *layout, int64 packed);
 extern int32 flake_layout_max_shard(const FlakeLayout *layout);
 
 /*
- * The instant at which a tick starts; false if timestamptz cannot hold it, or
- * if from the epoch to it there are 2^63 us or more.
+ * The instant at which a tick starts; false, with *ts as it was, if timestamptz
+ * cannot hold it, or if from the epoch to it there are 2^63 us or more.
  */
 extern bool flake_layout_tick_start(const FlakeLayout *layout, int64 tick,
 									TimestampTz *ts);

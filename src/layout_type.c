@@ -322,6 +322,7 @@ flake_layout_above(PG_FUNCTION_ARGS)
 	FlakeLayout *above = palloc(sizeof(FlakeLayout));
 	char		text[FLAKE_LAYOUT_TEXT_LEN];
 	FlakeLayoutError error;
+	int64		reserve_us;
 	int64		wanted_tick;
 	int64		now_tick;
 	int64		elapsed_us;
@@ -337,17 +338,21 @@ flake_layout_above(PG_FUNCTION_ARGS)
 				 errmsg("reserve must be finite and not negative")));
 
 	/* In the tick after that of id, every id is greater. */
-	if (pg_add_s64_overflow(flake_layout_tick(layout, id) + 1,
-							(reserved - now + layout->unit_us - 1) / layout->unit_us,
-							&wanted_tick))
+	if (pg_sub_s64_overflow(reserved, now, &reserve_us) ||
+		pg_add_s64_overflow(reserve_us, layout->unit_us - 1, &reserve_us) ||
+		pg_add_s64_overflow(flake_layout_tick(layout, id) + 1,
+							reserve_us / layout->unit_us, &wanted_tick))
 		wanted_tick = PG_INT64_MAX; /* no layout has it */
 	now_tick = flake_layout_tick_at(layout, now);
 	*above = *layout;
 	if (now_tick < wanted_tick || now_tick > flake_layout_max_tick(layout))
 	{
+		/* Whole milliseconds are easier to read; an earlier epoch is as good. */
 		if (wanted_tick > flake_layout_max_tick(layout) ||
 			pg_mul_s64_overflow(wanted_tick, layout->unit_us, &elapsed_us) ||
-			pg_sub_s64_overflow(now, elapsed_us, &above->epoch))
+			pg_sub_s64_overflow(now, elapsed_us, &above->epoch) ||
+			pg_sub_s64_overflow(above->epoch, (above->epoch % 1000 + 1000) % 1000,
+								&above->epoch))
 			ereport(ERROR,
 					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 					 errmsg("no epoch makes ids of layout \"%s\" exceed %lld by the reserve",
@@ -355,9 +360,6 @@ flake_layout_above(PG_FUNCTION_ARGS)
 					 errdetail("Its %d bits of time have no room above it.",
 							   layout->time.bits),
 					 errhint("Use a layout with more bits of time, or a longer unit.")));
-
-		/* Whole milliseconds are easier to read; an earlier epoch is as good. */
-		above->epoch -= (above->epoch % 1000 + 1000) % 1000;
 	}
 
 	/* There are epochs that cannot be written. */

@@ -18,7 +18,12 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_database.h"
 #include "layout.h"
 #include "lib/dshash.h"
 #include "miscadmin.h"
@@ -32,8 +37,10 @@
 #include "storage/lock.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
@@ -78,6 +85,13 @@ static dshash_parameters table_params = {
 #endif
 };
 
+/*
+ * What goes into the header's server_value.  It is drawn before the header is
+ * made, as that can fail, and a header that is not complete would be taken for
+ * one that is.
+ */
+static uint8 drawn[FLAKE_SERVER_VALUE_LEN];
+
 #if PG_VERSION_NUM >= 190000
 static void
 header_init(void *ptr, void *arg)
@@ -94,10 +108,7 @@ header_init(void *ptr)
 	LWLockInitialize(&header->lock, LWLockNewTrancheId());
 #endif
 	header->area = DSM_HANDLE_INVALID;
-	if (!pg_strong_random(header->server_value, FLAKE_SERVER_VALUE_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+	memcpy(header->server_value, drawn, FLAKE_SERVER_VALUE_LEN);
 }
 
 /* Finds or makes the header. */
@@ -106,6 +117,11 @@ header_get(void)
 {
 	ShmemHeader *header;
 	bool		found;
+
+	if (!pg_strong_random(drawn, FLAKE_SERVER_VALUE_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
 
 #if PG_VERSION_NUM >= 190000
 	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
@@ -264,6 +280,7 @@ init_horizon(void *entry)
 	Horizon    *horizon = entry;
 
 	LWLockInitialize(&horizon->lock, table_params.tranche_id);
+	horizon->incarnation = InvalidTransactionId;
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
@@ -281,6 +298,7 @@ init_slot(void *entry)
 	pg_atomic_init_u64(&slot->waits, 0);
 	pg_atomic_init_u64(&slot->wait_us, 0);
 	pg_atomic_init_u64(&slot->clock_steps_back, 0);
+	LWLockInitialize(&slot->lock, table_params.tranche_id);
 }
 
 /* Deletes every entry of a database, or of one generator in it, from a table. */
@@ -339,10 +357,54 @@ renew_catalog_snapshot(void)
 }
 
 /*
- * Frees what dropped databases left behind.  Nobody can hold a pointer into
- * such an entry, because no session is connected to a dropped database.  That
- * another database gets its OID meanwhile takes four billion OIDs.
+ * Whether there is a database.  The system cache could still say that there is
+ * none when others are already connected to it.
  */
+static bool
+database_exists(Oid database)
+{
+	Relation	databases = table_open(DatabaseRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		exists;
+
+	ScanKeyInit(&key, Anum_pg_database_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(database));
+	renew_catalog_snapshot();
+	scan = systable_beginscan(databases, DatabaseOidIndexId, true, NULL, 1, &key);
+	exists = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(databases, AccessShareLock);
+	return exists;
+}
+
+/*
+ * Frees what a database left behind, if it is gone.
+ *
+ * Nobody uses a pointer into such an entry, because no session is connected to
+ * a dropped database.  CREATE DATABASE ... OID can make another one with its
+ * OID at any time; but while we hold this lock, nobody can connect to that.
+ */
+static void
+forget_database_if_dropped(Oid database)
+{
+	LOCKTAG		tag;
+
+	if (database_exists(database))
+		return;
+
+	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
+		return;
+	if (!database_exists(database))
+	{
+		/* The horizons go last: what is to be freed is found by them. */
+		delete_entries(slots, database, NULL);
+		delete_entries(horizons, database, NULL);
+	}
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
 static void
 forget_dropped_databases(void)
 {
@@ -358,16 +420,9 @@ forget_dropped_databases(void)
 	dshash_seq_term(&scan);
 
 	/* All of them existed just now. */
-	renew_catalog_snapshot();
 	databases_changed = false;
 	foreach(lc, databases)
-	{
-		if (SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(lfirst_oid(lc))))
-			continue;
-		/* The horizons go last, because the scan above starts from them. */
-		delete_entries(slots, lfirst_oid(lc), NULL);
-		delete_entries(horizons, lfirst_oid(lc), NULL);
-	}
+		forget_database_if_dropped(lfirst_oid(lc));
 	list_free(databases);
 }
 
@@ -438,10 +493,12 @@ forget_dropped_generators(void)
 static void
 make_room(void)
 {
+	/* A parallel worker, which does not know its leader's locks, never mints. */
+	Assert(!IsParallelWorker());
+
 	if (databases_changed)
 		forget_dropped_databases();
-	/* A parallel worker does not know which locks are its leader's. */
-	if (relations_changed && !IsParallelWorker())
+	if (relations_changed)
 		forget_dropped_generators();
 }
 

@@ -54,6 +54,7 @@ typedef struct Horizon
 {
 	FlakeKey	key;			/* must be first */
 	LWLock		lock;			/* held while the horizon is moved */
+	TransactionId incarnation;	/* of the database: see horizon.c */
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
@@ -72,6 +73,8 @@ typedef struct Slot
 	pg_atomic_uint64 waits;		/* times that a caller had to wait */
 	pg_atomic_uint64 wait_us;	/* how long, in all */
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
+
+	LWLock		lock;			/* held while it is opened or closed */
 } Slot;
 
 /* Asks for the header's memory at server start, if the library is preloaded. */

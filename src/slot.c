@@ -337,7 +337,7 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick, int64 n)
 		sequence = (last + 1) & flake_layout_max_sequence(layout);
 	else if (layout->start == FLAKE_START_RANDOM)
 		sequence = random_start(layout);
-	if (sequence + n - 1 > flake_layout_max_sequence(layout))
+	if ((uint64) sequence + (uint64) (n - 1) > (uint64) flake_layout_max_sequence(layout))
 		sequence = 0;
 	return flake_layout_pack(layout, now_tick, sequence);
 }
@@ -402,12 +402,17 @@ choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
 
 	if (unlikely(now_tick > flake_layout_max_tick(layout) ||
 				 now_tick < flake_layout_min_tick(layout) ||
-				 above > max_packed - n))
+				 above >= max_packed))
 		flake_lifetime_is_over(layout, now_tick);
 	*first = first_after(layout, above, now_tick, n);
-	end = *first + (n - 1);
-	if (unlikely(end > max_packed))
+
+	/*
+	 * max_packed may be the largest int64, so n - 1 is compared with what is
+	 * left: first is not above max_packed, and the distance fits a uint64.
+	 */
+	if (unlikely((uint64) max_packed - (uint64) *first < (uint64) (n - 1)))
 		flake_lifetime_is_over(layout, now_tick);
+	end = *first + (n - 1);
 
 	/* M4 */
 	ahead = flake_layout_packed_tick(layout, end) - now_tick;
@@ -519,31 +524,33 @@ flake_slot_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon,
 	return claim_patiently(slot, layout, horizon, n, first);
 }
 
-/*
- * Raises slot->resume to at least a packed value.
- *
- * Those who do it at the same time open the slot, and have all read the same
- * value in the table: who closes it keeps them out, and the other way round.
- */
+/* Raises slot->resume to at least a packed value; slot->lock must be held. */
 static void
 raise_resume(Slot *slot, int64 value)
 {
-	uint64		resume = pg_atomic_read_u64(&slot->resume);
-
-	while ((int64) resume < value &&
-		   !pg_atomic_compare_exchange_u64(&slot->resume, &resume, (uint64) value))
-		;
+	if ((int64) pg_atomic_read_u64(&slot->resume) < value)
+		pg_atomic_write_u64(&slot->resume, (uint64) value);
 }
 
+/*
+ * Opening and closing exclude each other.  Otherwise a slot could be opened,
+ * minted from and closed by others after resume was read in flake_slot_open(),
+ * and be set back there to what had been read.  Claims take no part in this:
+ * they find the slot open, or not.
+ */
 int64
 flake_slot_close(Slot *slot)
 {
-	uint64		last = pg_atomic_read_u64(&slot->last);
+	uint64		last;
+	int64		resume;
+
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
 
 	/*
 	 * F1.  The value to go on from is noted first: whoever finds the slot
 	 * closed finds it there.
 	 */
+	last = pg_atomic_read_u64(&slot->last);
 	while ((int64) last != FLAKE_PACKED_NONE)
 	{
 		raise_resume(slot, (int64) last);
@@ -551,18 +558,21 @@ flake_slot_close(Slot *slot)
 										   (uint64) FLAKE_PACKED_NONE))
 			break;
 	}
-	return (int64) pg_atomic_read_u64(&slot->resume);
+	resume = (int64) pg_atomic_read_u64(&slot->resume);
+	LWLockRelease(&slot->lock);
+	return resume;
 }
 
 void
 flake_slot_open(Slot *slot, int64 above)
 {
-	uint64		closed = (uint64) FLAKE_PACKED_NONE;
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
 
 	/* F3.  An open slot has some value. */
 	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
-	(void) pg_atomic_compare_exchange_u64(&slot->last, &closed,
-										  pg_atomic_read_u64(&slot->resume));
+	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&slot->last, pg_atomic_read_u64(&slot->resume));
+	LWLockRelease(&slot->lock);
 }
 
 void

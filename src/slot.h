@@ -29,19 +29,19 @@ extern bool flake_slot_claim(Slot *slot, const FlakeLayout *layout,
 							 HorizonRef *horizon, int64 n, int64 *first);
 
 /*
- * Closing and opening: who closes holds a lock that conflicts with that of who
- * opens (see shard.c), or what was handed out in between could come again.  Only
- * who undoes its own opening holds none (undo_opening() there says why).
- *
  * Closes a slot: after this no claim succeeds, in any session, until it is
  * opened.  Returns a packed value that no claim so far has exceeded, or
  * FLAKE_PACKED_NONE if there was none since the server started.
+ *
+ * Who closes a slot to keep it closed holds a lock that conflicts with that of
+ * who opens it (see shard.c).  To close it without one is always safe: it may be
+ * opened again at once, but only above all that was handed out.
  */
 extern int64 flake_slot_close(Slot *slot);
 
 /*
  * Opens a slot, if it is closed, for claims above what was claimed before and
- * above a packed value.
+ * above a packed value.  Others may open or close it at the same time.
  */
 extern void flake_slot_open(Slot *slot, int64 above);
 

@@ -225,11 +225,11 @@ FROM item ORDER BY id DESC LIMIT 1;)),
 	'RETURNING and flake_sibling()');
 
 
-# In parallel workers.  The leader does not take part, so that whatever is
-# minted is minted by workers.
+# In a parallel query.  The leader takes no part in the scan, but it is the one
+# that mints, also in a function that tells the planner otherwise.
 
-my ($plan, $last_id_error);
-(undef, $plan, $last_id_error) = $node->psql(
+my ($plan, $errors);
+(undef, $plan, $errors) = $node->psql(
 	'postgres', q(
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -238,22 +238,28 @@ SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 SELECT flake_stat_reset();
 EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF)
-	CREATE TABLE by_workers AS SELECT flake_id(7) AS id, x FROM item;
-SELECT flake_last_id();
-), extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+	CREATE TABLE in_parallel AS SELECT flake_id(7) AS id, x FROM item;
+SELECT flake_shard(flake_last_id()) = 7;
+CREATE FUNCTION hidden() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE
+	AS 'BEGIN RETURN flake_id(7); END';
+EXPLAIN (ANALYZE) SELECT hidden() FROM item;
+), extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 note $plan;
 like(
 	$plan,
-	qr/^Gather\b.*^\s+Workers\ Launched:\ [12]\n
-		.*->[^\n]*Seq\ Scan[^\n]*\n\s+Output:\ flake_id\(7\)/msx,
-	'parallel CREATE TABLE AS: workers mint, below Gather');
-like($plan, qr/Worker \d: .*rows=[1-9]/, 'a worker minted rows');
-is(query('SELECT count(*), count(DISTINCT id) FROM by_workers'),
-	'20021|20021', 'unique: ids minted by parallel workers');
+	qr/^Gather\b[^\n]*\n\s+Output:\ flake_id\(7\),\ x\n.*^\s+Workers\ Launched:\ [12]\n
+		.*->[^\n]*Seq\ Scan[^\n]*\n\s+Output:[^\n]*\bx\n/msx,
+	'parallel CREATE TABLE AS: workers scan, and the leader mints');
+like($plan, qr/Worker \d: .*rows=[1-9]/, 'a worker scanned rows');
+is(query('SELECT count(*), count(DISTINCT id) FROM in_parallel'),
+	'20021|20021', 'unique: ids minted in a parallel query');
 is(query('SELECT issued FROM flake_stat WHERE shard = 7'),
-	'20021', 'flake_stat counts what parallel workers minted');
-like($last_id_error, qr/ERROR:  55000/,
-	'flake_last_id() is not about parallel workers');
+	'20021', 'flake_stat counts what was minted in a parallel query');
+like($plan, qr/^t$/m, 'and flake_last_id() knows the last');
+like(
+	$errors,
+	qr/ERROR:  25000: cannot mint ids in a parallel worker\n.*^HINT:  .*PARALLEL RESTRICTED/ms,
+	'a function that claims to be PARALLEL SAFE does not mint in a worker');
 
 
 # Whatever becomes of the transaction, its ids were handed out.

@@ -342,6 +342,69 @@ like(
 like($error, qr/^DETAIL:  .*2046-06-27/m, 'its detail names the date');
 like($error, qr/^HINT:  .*clock/m, 'its hint says what to do');
 
+#
+# Layouts that use all bits: the ids of the last tick are the largest bigints.
+# That one begins at the full second at which the clock stands still, and the
+# first tick of the other two.
+#
+
+sub create_generator
+{
+	my ($name, $fields, $since_epoch, $start) = (@_, 'start=zero');
+	my ($result) = ask(
+		$session, qq(
+SELECT flake_create_generator('$name', ('$fields $start unit=1us epoch=' || to_char(
+	(to_timestamp($now) - interval '$since_epoch s') AT TIME ZONE 'UTC',
+	'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::flake_layout)));
+	is($result, $name, "$fields: a generator");
+	return;
+}
+
+stop_clock($clock, $now);
+foreach my $case (
+	[ 'last_63', 'ts:54 seq:9' ],
+	[ 'last_64', 'ts:55 seq:9' ],
+	[ 'last_at_random', 'ts:54 seq:9', 'start=random' ])
+{
+	my ($name, $fields, $start) = (@$case, 'start=zero');
+
+	stop_clock($clock, $now - 10);
+	create_generator($name, $fields, '18014398509.481983', $start);
+	ask($session, "SELECT flake_id(0, '$name')");
+	stop_clock($clock, $now);
+	foreach my $count (513, 2147483647)
+	{
+		like(
+			(   ask($session,
+					"SELECT flake_ids(0, $count, '$name') LIMIT 1"))[1],
+			qr/^ERROR:  22003: .*lifetime/m,
+			"$fields, last tick: more ids than are left are an error");
+	}
+	is( (   ask($session,
+				"SELECT min(i), max(i) FROM flake_ids(0, 512, '$name') AS i"))
+		[0],
+		'9223372036854775296|9223372036854775807',
+		"$fields, last tick: all of its ids");
+	like((ask($session, "SELECT flake_id(0, '$name')"))[1],
+		qr/^ERROR:  22003: .*lifetime/m, "$fields, last tick: and no more");
+}
+
+create_generator('first_62', 'ts:54 seq:8', '-18014398509.481984');
+is( (   ask($session, q(SELECT min(i), max(i) FROM flake_ids(0, 300, 'first_62') AS i))
+	)[0],
+	'-4611686018427387903|-4611686018427387604',
+	'first tick: the smallest ids, all but one');
+create_generator('first_63', 'ts:54 seq:9', '-18014398509.481984');
+like(
+	(ask($session, q(SELECT flake_id(0, 'first_63'))))[1],
+	qr/^ERROR:  53400: the clock is 18014398509\.481 s behind/m,
+	'first tick of all bits: the horizon is not below the epoch');
+stop_clock($clock, $now - 1);
+like(
+	(ask($session, q(SELECT flake_id(0, 'first_62'))))[1],
+	qr/^ERROR:  22003: .*has not begun/m,
+	'before the first tick: an error');
+
 set_clock($clock, 0);
 cmp_ok((ask($session, 'SELECT flake_id(7)'))[0],
 	'>', 0, 'clock right again: shards that have not run ahead mint on');

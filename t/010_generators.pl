@@ -431,6 +431,25 @@ is( error_code(
 	'somebody else may not even try');
 end_session($_) foreach @sessions;
 
+# One that is not set after all is not remembered, and no ids are minted before
+# that is decided.
+($one, $two) = map { new_session($node) } 1 .. 2;
+value($one,
+	'CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1');
+my $label = 'SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS';
+my $labelled = q(SELECT flake_id(3, 'labelled'));
+value($one, "BEGIN; $label 'shard:4 seq:59'; SAVEPOINT s");
+is(code($one, $labelled), '55000', 'a layout that is not committed: no ids');
+is(code($two, $labelled), '42809', 'nor in another session');
+value($one, 'ROLLBACK');
+is(code($_, $labelled), '42809', 'rolled back: no generator')
+  foreach $one, $two;
+value($two, "$label 'seq:59 shard:4'");
+is(value($one, $labelled), 1 << 4 | 3, 'another layout: that one counts');
+is(value($two, $labelled), 2 << 4 | 3, 'and for who has set it');
+value($one, 'DROP SEQUENCE labelled');
+end_session($_) foreach $one, $two;
+
 #
 # Dump and restore.
 #

@@ -444,6 +444,37 @@ check_ids('after all of these',
 	$below, map { value($_, q(SELECT flake_id(5, 'loose_id'))) } $two, $one);
 
 #
+# Ids of a parallel query, which are not in the table yet.
+#
+
+value(
+	$admin, q(
+SELECT flake_create_generator('num', 'segment');
+CREATE TABLE numbered (id bigint DEFAULT flake_id(0, 'num'));
+CREATE TABLE many AS SELECT generate_series(1, 1000);
+ALTER TABLE many SET (parallel_workers = 2);
+));
+value(
+	$one, q(
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+BEGIN;
+CREATE TEMPORARY TABLE passed_on AS SELECT flake_id(0, 'num') AS id FROM many;
+));
+send_query($admin, q(SELECT flake_rewind('num', 1)));
+$node->poll_query_until('postgres',
+		'SELECT count(*) = 1 FROM pg_locks'
+	  . q( WHERE NOT granted AND relation = 'num'::regclass))
+  or die 'flake_rewind() does not wait';
+pass('flake_rewind() waits for a transaction that has minted in parallel');
+value($one, 'INSERT INTO numbered SELECT id FROM passed_on; COMMIT');
+is(error_code(get_answer($admin)), '55000', 'and finds the rows');
+is(value($one, q(SELECT flake_id(0, 'num'))), 1001, 'no id comes again');
+value($one, 'RESET ALL; DROP TABLE passed_on');
+
+#
 # Forced while rows remain; and not undone by ROLLBACK.
 #
 

@@ -218,7 +218,7 @@ value($admin, 'SELECT flake_attach(1)');
 
 #
 # Other ways of asking, and other generators: batches, numbers without time,
-# sequences that start anywhere, the workers of a parallel query.
+# sequences that start anywhere, a parallel query.
 #
 
 my $in_parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
@@ -227,7 +227,7 @@ like(
 	value($admin,
 		"$in_parallel EXPLAIN SELECT flake_id(1) FROM rows_in_parallel"),
 	qr/Gather/,
-	'a query mints in parallel');
+	'a query that mints is parallel');
 my @parallel = start_clients(
 	$node,
 	count => 2,
@@ -739,11 +739,10 @@ SELECT flake_id(5);
 SELECT flake_detach(5);
 ));
 my $undone = new_session($node, 'undone');
-my $mint_in_workers =
-  "$in_parallel SET parallel_leader_participation = off; SELECT flake_id(5) FROM rows_in_parallel";
+my $mint_many = "$in_parallel SELECT flake_id(5) FROM rows_in_parallel";
 my $replace = 'BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid';
 
-foreach my $minting ([ $mint, 1 ], [ $mint_in_workers, 200 ])
+foreach my $minting ([ $mint, 1 ], [ $mint_many, 200 ])
 {
 	my ($sql, $count) = @$minting;
 
@@ -751,8 +750,9 @@ foreach my $minting ([ $mint, 1 ], [ $mint_in_workers, 200 ])
 		q(PREPARE TRANSACTION 'replaced'; ROLLBACK PREPARED 'replaced'))
 	{
 		value($undone, $replace);
-		is(scalar(split /\n/, value($undone, $sql)),
-			$count, "replaced: $count ids");
+		my @ids = split /\n/, value($undone, $sql);
+		is(scalar @ids, $count, "replaced: $count ids");
+		is(first_duplicate(\@ids), undef, 'replaced: no id twice');
 		value($undone, $_) foreach split /; /, $end;
 		is(code($undone, $mint), '55000', "replaced, $end: detached");
 	}
@@ -819,6 +819,62 @@ is(code($two, 'SET lock_timeout = 100; SELECT flake_id(30)'),
 value($one, 'COMMIT');
 is(code($two, 'RESET lock_timeout; SELECT flake_id(30)'),
 	'55000', 'REPEATABLE READ: detached');
+
+#
+# A database with the OID of one that was dropped: the old one's slots are still
+# there, and what counts are the new one's states.
+#
+
+value($admin, 'CREATE DATABASE reused');
+my $oid = value($admin, q(SELECT oid FROM pg_database WHERE datname = 'reused'));
+$node->safe_psql(
+	'reused', q(
+CREATE EXTENSION flakeid;
+SELECT flake_create_generator('order_id');
+SELECT flake_id(5), flake_id(6), flake_id(5, 'order_id'), flake_id(6, 'order_id');
+));
+value($admin, 'CREATE DATABASE copied TEMPLATE reused');
+$last = $node->safe_psql('copied',
+	q(SELECT greatest(flake_detach(5), flake_detach(5, 'order_id'), flake_id(6), flake_id(6, 'order_id')))
+);
+my $copy = PostgreSQL::Test::Utils::tempdir . '/copy';
+$node->command_ok(
+	[ 'pg_dump', '-Fc', '-f', $copy, $node->connstr('copied') ],
+	'pg_dump of a copy');
+
+foreach my $way ('by TEMPLATE', 'by pg_restore')
+{
+	my $template = $way eq 'by TEMPLATE' ? 'TEMPLATE copied' : '';
+
+	value($admin, 'DROP DATABASE reused');
+	value($admin, "CREATE DATABASE reused $template OID = $oid");
+	$node->command_ok(
+		[
+			'pg_restore', '--exit-on-error', '--single-transaction', '-d',
+			$node->connstr('reused'), $copy
+		],
+		'restored in one transaction') if $template eq '';
+
+	my ($first, $second) = map { new_session($node, 'reused') } 1 .. 2;
+	foreach my $generator ('flake_default', 'order_id')
+	{
+		my $mint = sub { "SELECT flake_id($_[0], '$generator')" };
+
+		is(code($_, $mint->(5)), '55000', "OID reused, $way: detached there")
+		  foreach $first, $second;
+		my @ids = ($last, map { value($_, $mint->(6)) } $first, $second);
+
+		# The row in pg_database is another one, but not the database.
+		value($admin, 'ALTER DATABASE reused RESET work_mem');
+		my $third = new_session($node, 'reused');
+		is(code($third, $mint->(5)),
+			'55000', "database altered, $way: still detached");
+		push @ids, map { value($_, $mint->(6)) } $third, $first, $second;
+		is(first_descent(\@ids), undef, "OID reused, $way: ids increase");
+		end_session($third);
+	}
+	end_session($_) foreach $first, $second;
+}
 
 #
 # A dump carries the states along, and a dropped generator takes them with it.

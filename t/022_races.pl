@@ -55,7 +55,8 @@ sub compile_library
 	# Without inlining, all functions can be told apart.
 	system_log('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
 		'with_llvm=no',
-		'COPT=-O1 -fno-inline -fno-lto -finstrument-functions',
+		'COPT=-O1 -fno-inline -fno-lto -finstrument-functions'
+		  . ' -Dpg_strong_random=random_or_not',
 		'SHLIB_LINK=-lxxhash stops.o', 'flakeid.so') == 0
 	  or die 'could not compile flakeid';
 	return "$directory/flakeid.so";
@@ -131,14 +132,20 @@ sub end_sessions
 	return;
 }
 
+# A session that stop_at() can stop.
+sub connect_to
+{
+	my ($dbname) = @_;
+	my $session = new_session($node, $dbname);
+
+	($session->{pid}) = ask($session, 'SELECT pg_backend_pid()');
+	return $session;
+}
+
 sub connect_anew
 {
 	end_sessions();
-	foreach my $session ($one, $two, $three, $admin)
-	{
-		$session = new_session($node);
-		($session->{pid}) = ask($session, 'SELECT pg_backend_pid()');
-	}
+	$_ = connect_to('postgres') foreach $one, $two, $three, $admin;
 	return;
 }
 
@@ -314,6 +321,16 @@ cmp_ok(answer($two), '!=', $id, 'header: two ids');
 is(value($three, 'SELECT sum(issued) FROM flake_stat'),
 	2, 'header: there is one, for all');
 
+# A header without its random bytes is none.
+restart();
+append_to_file("$stops_file.norandom", '');
+is(code($one, 'SELECT flake_objectid()'),
+	'XX000', 'header: no random bytes, an error');
+unlink "$stops_file.norandom";
+unlike(
+	value($two, 'SELECT flake_objectid()'),
+	qr/^.{8}0{10}/, 'header: the next session draws them');
+
 restart();
 stop_at($one, 'enter area_create', 'SELECT flake_id(1)');
 send_query($two, 'SELECT flake_id(1)');
@@ -418,10 +435,30 @@ is(code($one, 'SELECT flake_id(4)'), '55000', 'detach: no more ids');
 # Opening a slot while it is opened, or closed, by another session.
 value($two, 'SELECT flake_attach(4)');
 stop_at($one, 'exit raise_resume', 'SELECT flake_id(4)');
-$above = value($two, largest_of($MINUTE, 4));
+send_query($two, largest_of($MINUTE, 4));
+ok(waits_inside($two), 'open: who opens it at the same time waits');
+value($admin, 'ALTER DATABASE postgres RESET work_mem');
+my $closer = connect_to('postgres');
+send_query($closer, 'SELECT flake_id(4)');
+ok(waits_inside($closer), 'open: and who closes it');
 let_go($one);
-$id = answer($one);
-cmp_ok($id, '>', $above, 'open: another session has opened it meanwhile');
+my @ids = sort { $a <=> $b } map { answer($_) } $one, $closer;
+$above = answer($two);
+ok($ids[0] != $ids[1]
+	  && !(grep { $_ > $above - $MINUTE && $_ <= $above } @ids),
+	'open: no id comes twice')
+  or diag "@ids, $above";
+end_session($closer);
+
+# A claim under way, when all slots are closed because the row of the database in
+# pg_database is another one.
+stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
+value($admin, 'ALTER DATABASE postgres RESET work_mem');
+end_session($three);
+$three = connect_to('postgres');
+$above = value($three, largest_of($MINUTE, 4));
+let_go($one);
+cmp_ok(answer($one), '>', $above, 'claim: the slot was closed and opened meanwhile');
 
 value($two, 'SELECT flake_attach(4)');
 stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(4)');
@@ -684,6 +721,61 @@ like(value($two, 'SELECT flake_id(45)'),
 	qr/^\d+$/, 'free: a database that somebody else is freeing');
 let_go($one);
 like(answer($one), qr/^\d+$/, 'free: a database that somebody else has freed');
+
+# Its OID is that of a new one at once.
+sub new_database
+{
+	my ($dbname) = @_;
+
+	$node->safe_psql(
+		$dbname, qq(
+CREATE EXTENSION flakeid;
+UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/flakeid';
+));
+	$node->safe_psql($dbname, 'SELECT flake_id(1), flake_id(2)');
+	return value($admin,
+		"SELECT oid FROM pg_database WHERE datname = '$dbname'");
+}
+
+value($admin, 'CREATE DATABASE reused');
+my $oid = new_database('reused');
+value($admin, 'DROP DATABASE reused');
+stop_at($one, 'enter delete_entries', 'SELECT flake_id(47)');
+value($admin, "CREATE DATABASE reused OID = $oid");
+my $new = new_session($node, 'reused');
+send_query($new, 'SELECT 1');
+wait_until(
+	sub {
+		$new->{run}->pump_nb;
+		return is_done($new) || value($admin,
+				q(SELECT count(*) FROM pg_locks WHERE locktype = 'object')
+			  . q( AND classid = 'pg_database'::regclass)
+			  . " AND objid = $oid AND NOT granted") > 0;
+	},
+	'a session connects or waits for it');
+ok(!is_done($new),
+	'free: meanwhile nobody can connect to another database of that OID');
+let_go($one);
+answer($_) foreach $one, $new;
+end_session($new);
+
+# A database that was made from a copy, in which a shard was detached meanwhile.
+# The slots are still those of the old one.
+new_database('reused');
+value($admin, 'CREATE DATABASE copied TEMPLATE reused');
+$node->safe_psql('copied', 'SELECT flake_detach(1)');
+value($admin, 'DROP DATABASE reused');
+value($admin, "CREATE DATABASE reused TEMPLATE copied OID = $oid");
+my ($first, $second) = map { connect_to('reused') } 1 .. 2;
+stop_at($first, 'enter flake_slot_close', 'SELECT flake_id(1)');
+send_query($second, 'SELECT flake_id(1)');
+ok(waits_inside($second),
+	'open: others wait until the slots of another database are closed');
+let_go($first);
+is_error('55000', 'open: a shard that the new database has detached',
+	get_answer($_))
+  foreach $first, $second;
+end_session($_) foreach $first, $second;
 
 
 # What happens within a look-up, and within a statement.

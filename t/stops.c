@@ -9,6 +9,9 @@
  * of this file on each entry and exit.  So no debugger is needed, nor the right
  * to use one, and there is nothing in flakeid itself for the sake of tests.
  *
+ * Nor can it be had for the asking that the server has no random bytes to give:
+ * flakeid is compiled to ask random_or_not() for them.
+ *
  * What is to be stopped stands in a file that the test and the server's
  * processes share, named by FLAKE_STOPS in the server's environment.  A process
  * that comes to a place that stands there says so, and waits for being told to
@@ -21,9 +24,12 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 /* libc has functions of these names, too, which do nothing. */
@@ -51,6 +57,7 @@ enum
 
 HOOK void	__cyg_profile_func_enter(void *function, void *caller);
 HOOK void	__cyg_profile_func_exit(void *function, void *caller);
+HOOK bool	random_or_not(void *buffer, size_t length);
 
 static Stop *stops = NULL;
 static char *base;
@@ -117,4 +124,15 @@ __cyg_profile_func_exit(void *function, void *caller)
 {
 	(void) caller;
 	stop_if_told(function, 1);
+}
+
+/* In place of pg_strong_random(): false while there is FLAKE_STOPS.norandom. */
+HOOK bool
+random_or_not(void *buffer, size_t length)
+{
+	char		path[1024];
+
+	snprintf(path, sizeof(path), "%s.norandom", getenv("FLAKE_STOPS"));
+	return access(path, F_OK) != 0 &&
+		getrandom(buffer, length, 0) == (ssize_t) length;
 }
