@@ -20,6 +20,7 @@ OBJS = \
 	src/lease.o \
 	src/guard.o \
 	src/execute.o \
+	src/copy.o \
 	src/own_table.o \
 	src/route.o \
 	src/wide.o \

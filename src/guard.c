@@ -43,6 +43,7 @@
 #include "fmgr.h"
 #include "guard.h"
 #include "miscadmin.h"
+#include "own_table.h"
 #include "storage/lmgr.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
@@ -192,14 +193,25 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Whether a user could SET ROLE to another. */
+static bool
+can_become(Oid user, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return member_can_set_role(user, role);
+#else
+	return is_member_of_role(user, role);
+#endif
+}
+
 /*
  * flake_guard_relation(ticket flake_ticket, relation oid, exclusive boolean)
  *	returns boolean
  *
  * Locks a table or view, which may be of any kind, by its OID until the end of the
  * transaction: in mode ACCESS SHARE, so that nobody changes or drops it, or
- * ACCESS EXCLUSIVE.  For that the user needs what LOCK TABLE asks for.  False if
- * it does not exist (any more).
+ * ACCESS EXCLUSIVE.  For that the user needs what LOCK TABLE asks for, or may
+ * become the owner.  False if it does not exist (any more).
  */
 Datum
 flake_guard_relation(PG_FUNCTION_ARGS)
@@ -214,7 +226,8 @@ flake_guard_relation(PG_FUNCTION_ARGS)
 	if (!exclusive)
 		needed |= ACL_SELECT;
 	result = pg_class_aclcheck(relation, GetUserId(), needed);
-	if (result != ACLCHECK_OK)
+	if (result != ACLCHECK_OK &&
+		!can_become(GetUserId(), flake_relation_owner(relation)))
 		aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
 					   get_rel_name(relation));
 	LockRelationOid(relation, exclusive ? AccessExclusiveLock : AccessShareLock);
