@@ -1317,26 +1317,30 @@ BEGIN
         LEFT JOIN pg_class n ON n.relnamespace = target_oid AND n.relname = o.relname
          AND n.relkind = o.relkind AND n.relowner = o.relowner
         WHERE o.oid = ANY (tables || sequences) OR o.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables))
-    ), pair (class, original, copy) AS (
-        SELECT 'pg_class'::regclass, original, copy FROM copied
-        UNION ALL
-        SELECT 'pg_attrdef'::regclass, f.oid, nf.oid
+    ), part AS (
+        SELECT c.original AS relation, s.is_copy, p.*
         FROM copied c
-        JOIN pg_attribute a ON a.attrelid = c.original
-        JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
-        LEFT JOIN (pg_attribute na JOIN pg_attrdef nf ON nf.adrelid = na.attrelid AND nf.adnum = na.attnum)
-          ON na.attrelid = c.copy AND na.attname = a.attname
+        CROSS JOIN LATERAL (VALUES (false, c.original), (true, c.copy)) AS s (is_copy, id)
+        CROSS JOIN LATERAL (
+            SELECT 'pg_attrdef'::regclass, a.attname, f.oid
+            FROM pg_attribute a JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+            WHERE a.attrelid = s.id
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, k.conname, k.oid
+            FROM pg_constraint k
+            WHERE k.conrelid = s.id AND k.coninhcount = 0 AND k.contype IN ('c', 'f', 'p', 'u', 'x')
+              AND format('%I.%I', c.relname, k.conname) <> ALL (shard_checks)
+            UNION ALL
+            SELECT 'pg_trigger'::regclass, t.tgname, t.oid
+            FROM pg_trigger t
+            WHERE t.tgrelid = s.id AND NOT t.tgisinternal AND t.tgparentid = 0) AS p (class, name, id)
+    ), pair AS (
+        SELECT 'pg_class'::regclass AS class, original, copy FROM copied
         UNION ALL
-        SELECT 'pg_constraint'::regclass, k.oid, nk.oid
-        FROM copied c
-        JOIN pg_constraint k ON k.conrelid = c.original AND k.conparentid = 0 AND k.contype IN ('c', 'f', 'p', 'u', 'x')
-        LEFT JOIN pg_constraint nk ON nk.conrelid = c.copy AND nk.conname = k.conname
-        WHERE (nk.oid IS NOT NULL OR k.contype <> 'c') AND format('%I.%I', c.relname, k.conname) <> ALL (shard_checks)
-        UNION ALL
-        SELECT 'pg_trigger'::regclass, t.oid, nt.oid
-        FROM copied c
-        JOIN pg_trigger t ON t.tgrelid = c.original AND NOT t.tgisinternal AND t.tgparentid = 0
-        LEFT JOIN pg_trigger nt ON nt.tgrelid = c.copy AND nt.tgname = t.tgname
+        SELECT class, o.id, n.id
+        FROM (SELECT * FROM part WHERE NOT is_copy) AS o
+        FULL JOIN (SELECT * FROM part WHERE is_copy) AS n USING (relation, class, name)
+        WHERE n.id IS NOT NULL OR NOT EXISTS (SELECT FROM pg_constraint WHERE class = 'pg_constraint'::regclass AND oid = o.id AND contype = 'c')
     ), need AS (
         SELECT p.class, p.original, s.is_copy, d.refclassid,
                CASE WHEN d.refobjid = ANY (minting) THEN minting[1] ELSE coalesce(c.copy, d.refobjid) END AS refobjid,
@@ -1360,8 +1364,8 @@ BEGIN
                             SELECT NULL, nspacl, nspowner FROM pg_namespace WHERE p.class = 'pg_namespace'::regclass AND oid = s.id) AS a (attname, acl, owner),
              aclexplode(a.acl) AS e
         WHERE e.grantee IS DISTINCT FROM a.owner
-    ), difference (class, original) AS (
-        SELECT class, original FROM pair WHERE copy IS NULL
+    ), difference AS (
+        SELECT class, coalesce(original, copy) AS id FROM pair WHERE original IS NULL OR copy IS NULL
         UNION ALL
         (SELECT class, original FROM (SELECT class, original, refclassid, refobjid, attname FROM need WHERE NOT is_copy
                                       EXCEPT SELECT class, original, refclassid, refobjid, attname FROM need WHERE is_copy) AS n)
@@ -1382,7 +1386,7 @@ BEGIN
                 WHERE d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
                   AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
     )
-    SELECT (pg_identify_object(class, original, 0)).* INTO problem FROM difference LIMIT 1;
+    SELECT i.type, i.identity INTO problem FROM difference d, pg_identify_object(d.class, d.id, 0) AS i LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('%s %s was changed meanwhile', problem.type, problem.identity),
