@@ -21,6 +21,7 @@ OBJS = \
 	src/partition.o \
 	src/guard.o \
 	src/execute.o \
+	src/copy.o \
 	src/own_table.o \
 	src/route.o \
 	src/wide.o \

@@ -859,29 +859,89 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
 'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); errors: 42501 if the user is no member of the role, 42704 no such role, 0A000 for COMMIT, COPY and other commands that a function cannot execute';
 
-CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
+CREATE FUNCTION @extschema@.flake_copy_index(index oid, target regclass)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_copy_index'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_copy_index(oid, regclass) IS
+'makes an index of a table, and the constraint that it is for, for another table with such columns, under the same name and bound to the same functions, operators and types: for flake_create_shard(); errors: 42501 unless the user owns both tables, 42704 no such index, 42P01 no such table, 0A000 for expressions of whole rows';
+
+CREATE FUNCTION @extschema@.flake_stranger(namespace oid, owner oid)
+RETURNS name
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT r.rolname
+    FROM pg_catalog.pg_namespace n
+    CROSS JOIN LATERAL (
+        SELECT n.nspowner AS grantee
+        UNION ALL
+        SELECT e.grantee FROM pg_catalog.aclexplode(n.nspacl) e WHERE e.privilege_type = 'CREATE'::text) AS c
+    JOIN pg_catalog.pg_roles r ON c.grantee = '0'::oid OR pg_catalog.pg_has_role(r.oid, c.grantee, 'MEMBER'::text)
+    WHERE n.oid = flake_stranger.namespace
+      AND NOT r.rolsuper
+      AND NOT pg_catalog.starts_with(r.rolname::text, 'pg_'::text)     -- nobody can be it; its members are in the list, too
+      AND NOT pg_catalog.pg_has_role(r.oid, flake_stranger.owner,
+                                     CASE WHEN pg_catalog.current_setting('server_version_num'::text)::int >= 160000
+                                          THEN 'SET'::text ELSE 'MEMBER'::text END)
+    ORDER BY r.rolname LIMIT 1;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
+'a role that can create objects in a schema, is no superuser, and may not become the other role, who therefore should execute no text that names functions of that schema; null if there is none: for flake_create_shard()';
+
+-- What expressions of the template mean must not change on the way to the copy.
+-- So indexes are copied as trees, and so is what CREATE TABLE ... LIKE copies:
+-- checks, generated columns, and defaults.  The rest is text, which is bound anew:
+-- partition keys, triggers, foreign keys, and defaults that name a sequence of the
+-- template.  It is written with all names qualified but those of pg_catalog.  And
+--
+--	1	if it names a function, operator or type, none but its owner can have
+--		made a better fitting one;
+--	2	what it names keeps its name while it is executed: see src/execute.c;
+--	3	afterwards the copy depends on the same objects as the template.
+--
+-- In the copy, only what is copied takes the place of what is in the template.
+CREATE FUNCTION @extschema@.flake_create_shard_guarded(ticket @extschema@.flake_ticket, shard int, template name, schema name)
 RETURNS name
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 SET client_min_messages = warning
+-- so that constants and names in text mean the same when it is read again
+SET DateStyle = 'ISO, YMD'
+SET IntervalStyle = postgres
+SET extra_float_digits = 1
+SET array_nulls = on
+SET quote_all_identifiers = off
+SET standard_conforming_strings = on
 AS $function$
 DECLARE
-    source oid := (SELECT oid FROM pg_namespace WHERE nspname = template);
+    source oid := to_regnamespace(quote_ident(template));
     target text := coalesce(schema, template || '_' || shard);
+    target_oid oid;
+    owner oid;
     tables oid[];
     sequences oid[];
+    locked oid[];
+    renamed oid[];              -- defaults that name a relation of the template
+    named oid[];                -- relations
+    schemas oid[];
+    minting oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
+                           '@extschema@.flake_id(int, regclass)'::regprocedure];
+    shard_checks text[];        -- table.constraint
     guests text[];
     problem record;
-    written jsonb;
     minted record;
-    -- pairs: who executes it, statement
+    written record;
+    expression text;
+    -- rows for flake_execute_steps(): who executes it, what it is about, its OID, statement
     defaults text[];
     dropped_checks text[];
     checks text[];
+    links text[];
     statements text[];
-    step text[];
 BEGIN
-    IF shard IS NULL OR template IS NULL THEN
+    IF ticket IS NULL OR shard IS NULL OR template IS NULL THEN
         RETURN NULL;
     ELSIF source IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
@@ -890,19 +950,40 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'name_too_long',
             MESSAGE = format('schema name "%s" is too long', target),
             HINT = 'Give a shorter one as the third argument.';
-    ELSIF EXISTS (SELECT FROM pg_namespace WHERE nspname = target) THEN
+    ELSIF to_regnamespace(quote_ident(target)) IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'duplicate_schema',
             MESSAGE = format('schema "%s" already exists', target),
             HINT = 'To make it anew, drop it first. To make another, give its name as the third argument.';
     END IF;
+    PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[source]);
+    IF to_regnamespace(quote_ident(template)) IS DISTINCT FROM source THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('schema "%s" was changed meanwhile', template);
+    END IF;
 
-    -- The tables, but for what would be copied by half.
-    tables := ARRAY(
-        SELECT c.oid FROM pg_class c
-        WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f')
-          AND NOT EXISTS (SELECT FROM pg_depend d
-                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-        ORDER BY c.oid);
+    -- The tables; and the sequences, but for those of identity columns, and for
+    -- generators.  When all are locked, they are still those.
+    LOOP
+        tables := ARRAY(
+            SELECT c.oid FROM pg_class c
+            WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f')
+              AND NOT EXISTS (SELECT FROM pg_depend d
+                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+            ORDER BY c.oid);
+        sequences := ARRAY(
+            SELECT c.oid FROM pg_class c
+            WHERE c.relnamespace = source AND c.relkind = 'S'
+              AND NOT EXISTS (SELECT FROM pg_depend d
+                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('i', 'e'))
+              AND NOT EXISTS (SELECT FROM pg_seclabel l
+                              WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+            ORDER BY c.oid);
+        EXIT WHEN locked = tables || sequences;
+        locked := tables || sequences;
+        PERFORM @extschema@.flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
+    END LOOP;
+
+    -- No table is copied by half.
     SELECT c.relname, r.reason INTO problem
     FROM unnest(tables) AS t (id)
     JOIN pg_class c ON c.oid = t.id
@@ -923,53 +1004,92 @@ BEGIN
             DETAIL = problem.reason;
     END IF;
 
-    -- The sequences, but for those of identity columns, and for generators
-    sequences := ARRAY(
-        SELECT c.oid FROM pg_class c
-        WHERE c.relnamespace = source AND c.relkind = 'S'
-          AND NOT EXISTS (SELECT FROM pg_depend d
-                          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('i', 'e'))
-          AND NOT EXISTS (SELECT FROM pg_seclabel l
-                          WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
-        ORDER BY c.oid);
+    -- What is named
+    SELECT array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass),
+           array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
+    INTO named, schemas
+    FROM pg_depend d
+    WHERE (d.classid = 'pg_class'::regclass AND (d.objid = ANY (tables) OR d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables)))
+           OR d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT f.oid FROM pg_attrdef f WHERE f.adrelid = ANY (tables))
+           OR d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT k.oid FROM pg_constraint k WHERE k.conrelid = ANY (tables))
+           OR d.classid = 'pg_trigger'::regclass AND d.objid IN (SELECT t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (tables)));
+    schemas := array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid);
+    PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
 
-    -- What is written while only the template can be seen names things of it
-    -- without their schema.  So it will mean those of the new schema there.
-    --
-    -- But who owns the template could have functions and operators in it that
-    -- fit better than those of pg_catalog, and may not be who calls.  So this one
-    -- query has nothing but calls with exactly the types that are declared.
-    PERFORM set_config('search_path', format('%I, pg_temp', template), true);
-    written := (
-        SELECT pg_catalog.jsonb_object_agg(w.key, w.definition)
-        FROM (SELECT 'default ' || f.oid::text, pg_get_expr(f.adbin, f.adrelid)
-              FROM pg_catalog.pg_attrdef f WHERE f.adrelid = ANY (tables)
-              UNION ALL
-              SELECT 'key ' || c.oid::text, pg_get_partkeydef(c.oid)
-              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
-              UNION ALL
-              SELECT 'bound ' || c.oid::text, pg_get_expr(c.relpartbound, c.oid)
-              FROM pg_catalog.pg_class c WHERE c.oid = ANY (tables)
-              UNION ALL
-              SELECT 'generator ' || l.objoid::text, l.objoid::pg_catalog.regclass::text
-              FROM pg_catalog.pg_seclabel l WHERE l.provider = 'flakeid'
-              UNION ALL
-              SELECT 'constraint ' || k.oid::text, pg_get_constraintdef(k.oid, k.contype <> 'f')
-              FROM pg_catalog.pg_constraint k WHERE k.conrelid = ANY (tables)
-              UNION ALL
-              SELECT 'index ' || i.indexrelid::text, pg_get_indexdef(i.indexrelid, 0, true)
-              FROM pg_catalog.pg_index i WHERE i.indrelid = ANY (tables)
-              UNION ALL
-              SELECT 'trigger ' || t.oid::text, pg_get_triggerdef(t.oid, true)
-              FROM pg_catalog.pg_trigger t WHERE t.tgrelid = ANY (tables)) AS w (key, definition));
-    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    -- Defaults that name a table or sequence that is copied
+    renamed := ARRAY(
+        SELECT DISTINCT f.oid
+        FROM pg_attrdef f
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated = ''
+        JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (tables || sequences) AND d.refobjsubid = 0
+        WHERE f.adrelid = ANY (tables));
+
+    -- Who might make text mean something else?  A trigger's own function has no
+    -- arguments, by which another could fit better.
+    SELECT c.relname, w.kind, pg_describe_object(d.refclassid, d.refobjid, 0) AS object, n.nspname,
+           @extschema@.flake_stranger(n.oid, c.relowner) AS stranger
+    INTO problem
+    FROM (SELECT 'A default', 'pg_attrdef'::regclass, f.oid, f.adrelid, 0::oid
+          FROM pg_attrdef f WHERE f.oid = ANY (renamed)
+          UNION ALL
+          SELECT 'The partition key', 'pg_class'::regclass, p.partrelid, p.partrelid, 0
+          FROM pg_partitioned_table p WHERE p.partrelid = ANY (tables) AND p.partexprs IS NOT NULL
+          UNION ALL
+          SELECT 'The condition of a trigger', 'pg_trigger'::regclass, t.oid, t.tgrelid, t.tgfoid
+          FROM pg_trigger t WHERE t.tgrelid = ANY (tables) AND t.tgqual IS NOT NULL AND NOT t.tgisinternal) AS w (kind, class, id, relation, other)
+    JOIN pg_class c ON c.oid = w.relation
+    JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id AND d.objsubid = 0
+     AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass) AND d.refobjid <> w.other
+    JOIN pg_namespace n ON n.oid = CASE d.refclassid
+        WHEN 'pg_proc'::regclass THEN (SELECT pronamespace FROM pg_proc WHERE oid = d.refobjid)
+        WHEN 'pg_operator'::regclass THEN (SELECT oprnamespace FROM pg_operator WHERE oid = d.refobjid)
+        ELSE (SELECT typnamespace FROM pg_type WHERE oid = d.refobjid) END
+    WHERE n.nspname <> 'pg_catalog' AND @extschema@.flake_stranger(n.oid, c.relowner) IS NOT NULL
+    ORDER BY c.oid, w.kind, object LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
+            DETAIL = format('%s names %s, and role "%s" could put another in its place in schema "%s".',
+                            problem.kind, problem.object, problem.stranger, problem.nspname),
+            HINT = 'Copy the table by hand, or revoke CREATE on that schema from all but the table''s owner.';
+    END IF;
+
+    -- They name their copies instead.
+    FOR written IN
+        SELECT f.oid, c.relname, c.relowner, a.attname, pg_get_expr(f.adbin, f.adrelid) AS expression,
+               array_agg(DISTINCT r.relname) AS originals
+        FROM pg_attrdef f
+        JOIN pg_class c ON c.oid = f.adrelid
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+        JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (tables || sequences) AND d.refobjsubid = 0
+        JOIN pg_class r ON r.oid = d.refobjid
+        WHERE f.oid = ANY (renamed)
+        GROUP BY f.oid, f.adbin, f.adrelid, c.oid, c.relname, c.relowner, a.attname, a.attnum
+        ORDER BY c.oid, a.attnum
+    LOOP
+        FOR i IN 1 .. cardinality(written.originals) LOOP
+            expression := replace(written.expression,
+                                  format('''%s''::regclass', replace(format('%I.%I', template, written.originals[i]), '''', '''''')),
+                                  format('''%s''::regclass', replace(format('%I.%I', target, written.originals[i]), '''', '''''')));
+            IF expression = written.expression THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
+                    DETAIL = format('The default of column "%s" is %s.', written.attname, expression);
+            END IF;
+            written.expression := expression;
+        END LOOP;
+        defaults := defaults || ARRAY[[written.relowner::text, format('%I.%I', target, written.relname), NULL,
+            format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s', target, written.relname, written.attname, expression)]];
+    END LOOP;
 
     -- Columns that mint.  Such a default depends on the function, and on the
     -- generator if it names one.
     FOR minted IN
-        SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum,
-               written->>('default ' || f.oid) AS expression,
-               coalesce(written->>('generator ' || g.oid), g.oid::regclass::text) AS generator,
+        SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum, a.atttypid,
+               pg_get_expr(f.adbin, f.adrelid) AS expression,
+               g.oid::regclass::text AS generator,
                coalesce(@extschema@.flake_layout_of(g.oid::regclass), 'instagram') AS layout
         FROM pg_attrdef f
         JOIN pg_class c ON c.oid = f.adrelid
@@ -981,9 +1101,7 @@ BEGIN
           AND EXISTS (SELECT FROM pg_depend d
                       WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
                         AND d.refclassid = 'pg_proc'::regclass
-                        AND d.refobjid IN ('@extschema@.flake_id()'::regprocedure,
-                                           '@extschema@.flake_id(int)'::regprocedure,
-                                           '@extschema@.flake_id(int, regclass)'::regprocedure))
+                        AND d.refobjid = ANY (minting))
         ORDER BY c.relispartition DESC, c.oid, a.attnum
     LOOP
         -- flake_id(), flake_id(5) or flake_id(5, 'generator')
@@ -999,14 +1117,14 @@ BEGIN
                 DETAIL = format('Column "%s" of table "%s" has shards 0 to %s.', minted.attname, minted.relname,
                                 (@extschema@.flake_layout_info(minted.layout)).shards - 1);
         END IF;
-        defaults := defaults || ARRAY[[minted.relowner::text,
+        defaults := defaults || ARRAY[[minted.relowner::text, format('%I.%I', target, minted.relname), NULL,
             format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
                    target, minted.relname, minted.attname, shard,
                    CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END)]];
 
         -- A check of its shard is replaced, in partitions, too.
         dropped_checks := dropped_checks || ARRAY(
-            SELECT ARRAY[c.relowner::text,
+            SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
                          format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)]
             FROM pg_constraint k
             JOIN pg_class c ON c.oid = k.conrelid
@@ -1014,10 +1132,15 @@ BEGIN
             WHERE (k.conrelid = minted.relation OR k.conrelid IN (SELECT relid FROM pg_partition_tree(minted.relation)))
               AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
               AND pg_get_constraintdef(k.oid) ~ '^CHECK \(\([^(]*flake_shard\([^()]*\) = \d+\)\)$');
-        checks := checks || ARRAY[[minted.relowner::text,
-            format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s) = %s)',
+        shard_checks := shard_checks || format('%I.%I', minted.relname, left(minted.attname, 57) || '_shard');
+
+        -- In a schema of others, a flake_shard() of one argument might fit better.
+        checks := checks || ARRAY[[minted.relowner::text, format('%I.%I', target, minted.relname), NULL,
+            format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s%s) = %s)',
                    target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
+                   CASE WHEN minted.atttypid <> 'bigint'::regtype THEN '::bigint' END,
                    CASE WHEN minted.generator IS NOT NULL
+                          OR @extschema@.flake_stranger(to_regnamespace('@extschema@')::oid, minted.relowner) IS NOT NULL
                         THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
     END LOOP;
     IF checks IS NULL THEN
@@ -1032,7 +1155,7 @@ BEGIN
     -- What owners grant by default (ALTER DEFAULT PRIVILEGES) may be more than the
     -- template's privileges.
     statements := ARRAY(
-        SELECT DISTINCT ARRAY[n.nspowner::text,
+        SELECT DISTINCT ARRAY[n.nspowner::text, NULL, NULL,
                      format('REVOKE ALL ON SCHEMA %I FROM %s', target,
                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
         FROM pg_namespace n
@@ -1040,7 +1163,7 @@ BEGIN
              aclexplode(d.defaclacl) e
         WHERE n.oid = source AND e.grantee <> n.nspowner);
     statements := statements || ARRAY(
-        SELECT ARRAY[n.nspowner::text,
+        SELECT ARRAY[n.nspowner::text, NULL, NULL,
                      format('GRANT %s ON SCHEMA %I TO %s%s', e.privilege_type, target,
                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
                             CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
@@ -1052,11 +1175,11 @@ BEGIN
         WHERE c.oid = ANY (tables || sequences) AND n.oid = source
           AND NOT has_schema_privilege(c.relowner, n.oid, 'CREATE'));
     statements := statements || ARRAY(
-        SELECT ARRAY[n.nspowner::text, format('GRANT CREATE ON SCHEMA %I TO %s', target, guest)]
+        SELECT ARRAY[n.nspowner::text, NULL, NULL, format('GRANT CREATE ON SCHEMA %I TO %s', target, guest)]
         FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
+        SELECT ARRAY[c.relowner::text, NULL, NULL,
                      format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
                             target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
                             q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)]
@@ -1065,11 +1188,11 @@ BEGIN
 
     -- Tables.  A partition gets identity columns from its parent.
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
-               format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING DEFAULTS EXCLUDING INDEXES',
+        SELECT ARRAY[c.relowner::text, format('%I.%I', template, c.relname), c.oid::text,
+               format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING INDEXES',
                       CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
                || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
-               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || (written->>('key ' || c.oid)) ELSE '' END
+               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
                || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
                || coalesce((SELECT ' WITH (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
                             FROM pg_options_to_table(c.reloptions)), '')
@@ -1079,7 +1202,7 @@ BEGIN
 
     -- Privileges, which foreign keys may need
     statements := statements || ARRAY(
-        SELECT DISTINCT ARRAY[c.relowner::text,
+        SELECT DISTINCT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
                      format('REVOKE ALL ON %s %I.%I FROM %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
                             target, c.relname,
                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
@@ -1089,34 +1212,25 @@ BEGIN
              aclexplode(d.defaclacl) e
         WHERE c.oid = ANY (tables || sequences) AND e.grantee <> c.relowner);
     statements := statements || ARRAY(
-        SELECT ARRAY[o.owner::text,
-                     format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.object,
+        SELECT ARRAY[o.owner::text, o.relation, NULL,
+                     format('GRANT %s%s ON %s %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.kind, o.relation,
                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
                             CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
-        FROM (SELECT format('%s %I.%I', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, target, c.relname) AS object,
+        FROM (SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, format('%I.%I', target, c.relname) AS relation,
                      NULL::name AS attname, c.relacl AS acl, c.relowner AS owner
               FROM pg_class c WHERE c.oid = ANY (tables || sequences)
               UNION ALL
-              SELECT format('TABLE %I.%I', target, c.relname), a.attname, a.attacl, c.relowner
+              SELECT 'TABLE', format('%I.%I', target, c.relname), a.attname, a.attacl, c.relowner
               FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
               WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
              aclexplode(o.acl) e
         WHERE e.grantee <> o.owner);
 
-    -- Defaults
-    statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
-                     format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s',
-                            target, c.relname, a.attname, written->>('default ' || f.oid))]
-        FROM pg_attrdef f
-        JOIN pg_class c ON c.oid = f.adrelid
-        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-        WHERE f.adrelid = ANY (tables) AND a.attgenerated = ''
-        ORDER BY c.oid, a.attnum) || defaults || dropped_checks;
+    statements := statements || defaults || dropped_checks;
 
     -- Sequences that belong to a column
     statements := statements || ARRAY(
-        SELECT ARRAY[q.relowner::text,
+        SELECT ARRAY[q.relowner::text, format('%I.%I', target, q.relname), NULL,
                      format('ALTER SEQUENCE %I.%I OWNED BY %1$I.%3$I.%4$I', target, q.relname, c.relname, a.attname)]
         FROM pg_depend d
         JOIN pg_class q ON q.oid = d.objid
@@ -1128,22 +1242,15 @@ BEGIN
 
     -- Keys, then other indexes, under their names
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
-                     format('ALTER TABLE ONLY %I.%I ADD CONSTRAINT %I %s',
-                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
-        FROM pg_constraint k
-        JOIN pg_class c ON c.oid = k.conrelid
-        WHERE c.oid = ANY (tables) AND k.contype IN ('p', 'u', 'x')
-        ORDER BY k.oid);
-    statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, written->>('index ' || i.indexrelid)]
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
+                     format('SELECT @extschema@.flake_copy_index(%L::oid, %L::regclass)', i.indexrelid, format('%I.%I', target, c.relname))]
         FROM pg_index i
         JOIN pg_class c ON c.oid = i.indrelid
+        LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')
         WHERE c.oid = ANY (tables)
-          AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
-        ORDER BY i.indexrelid);
+        ORDER BY k.oid, i.indexrelid);
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
                      format('ALTER TABLE ONLY %I.%I REPLICA IDENTITY %s', target, c.relname,
                             CASE c.relreplident WHEN 'n' THEN 'NOTHING' WHEN 'f' THEN 'FULL'
                             ELSE format('USING INDEX %I', (SELECT x.relname FROM pg_index i
@@ -1153,9 +1260,9 @@ BEGIN
 
     -- Partitions, which take over what they have in common with their parents
     statements := statements || ARRAY(
-        SELECT ARRAY[p.relowner::text,
+        SELECT ARRAY[p.relowner::text, format('%I.%I', target, p.relname), NULL,
                      format('ALTER TABLE %I.%I ATTACH PARTITION %1$I.%3$I %4$s',
-                            target, p.relname, c.relname, written->>('bound ' || c.oid))]
+                            target, p.relname, c.relname, pg_get_expr(c.relpartbound, c.oid))]
         FROM pg_inherits i
         JOIN pg_class c ON c.oid = i.inhrelid
         JOIN pg_class p ON p.oid = i.inhparent
@@ -1163,22 +1270,38 @@ BEGIN
         ORDER BY c.oid) || checks;
 
     -- Foreign keys, triggers
-    statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
-                     format('ALTER TABLE %I.%I ADD CONSTRAINT %I %s',
-                            target, c.relname, k.conname, written->>('constraint ' || k.oid))]
+    FOR written IN
+        SELECT 1 AS kind, k.oid, k.conname AS name, c.relname, c.relowner,
+               format('ALTER TABLE %I.%I ADD CONSTRAINT %I ', target, c.relname, k.conname) AS prefix,
+               pg_get_constraintdef(k.oid) AS definition,
+               CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', template, r.relname) END AS original,
+               CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', target, r.relname) END AS copy
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
+        LEFT JOIN pg_class r ON r.oid = k.confrelid AND r.oid = ANY (tables)
         WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0
-        ORDER BY k.oid);
-    statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, written->>('trigger ' || t.oid)]
+        UNION ALL
+        SELECT 2, t.oid, t.tgname, c.relname, c.relowner, '',
+               pg_get_triggerdef(t.oid),
+               format(' ON %I.%I ', template, c.relname) || CASE WHEN r.oid IS NOT NULL THEN format('FROM %I.%I ', template, r.relname) ELSE '' END,
+               format(' ON %I.%I ', target, c.relname) || CASE WHEN r.oid IS NOT NULL THEN format('FROM %I.%I ', target, r.relname) ELSE '' END
         FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid
+        LEFT JOIN pg_class r ON r.oid = t.tgconstrrelid AND r.oid = ANY (tables)
         WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
-        ORDER BY t.oid);
+        ORDER BY 1, 2
+    LOOP
+        IF cardinality(string_to_array(written.definition, written.original)) <> 2 THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
+                DETAIL = format('There is "%s" in %s.', written.original, written.definition);
+        END IF;
+        statements := statements || ARRAY[[written.relowner::text, format('%I.%I', target, written.relname), NULL,
+            written.prefix || CASE WHEN written.original IS NULL THEN written.definition
+                                   ELSE replace(written.definition, written.original, written.copy) END]];
+    END LOOP;
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text,
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
                      format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
                             CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
                             t.tgname)]
@@ -1188,21 +1311,114 @@ BEGIN
         ORDER BY t.oid);
 
     statements := statements || ARRAY(
-        SELECT ARRAY[n.nspowner::text, format('REVOKE CREATE ON SCHEMA %I FROM %s', target, guest)]
+        SELECT ARRAY[n.nspowner::text, NULL, NULL, format('REVOKE CREATE ON SCHEMA %I FROM %s', target, guest)]
         FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
-    PERFORM set_config('search_path', format('%I, %I, pg_temp', target, template), true);
-    FOREACH step SLICE 1 IN ARRAY statements LOOP
-        PERFORM @extschema@.flake_execute_as(step[1]::oid, step[2]);
-    END LOOP;
+    target_oid := to_regnamespace(quote_ident(target));
+    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, statements, false);
+
+    -- Whatever was executed, the copy is there, is bound to what the template is
+    -- bound to, and lets nobody do more.
+    WITH copied AS (
+        SELECT o.oid AS original, n.oid AS copy, o.relname, o.relowner
+        FROM pg_class o
+        LEFT JOIN pg_class n ON n.relnamespace = target_oid AND n.relname = o.relname
+         AND n.relkind = o.relkind AND n.relowner = o.relowner
+        WHERE o.oid = ANY (tables || sequences) OR o.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables))
+    ), part AS (
+        SELECT c.original AS relation, s.is_copy, p.*
+        FROM copied c
+        CROSS JOIN LATERAL (VALUES (false, c.original), (true, c.copy)) AS s (is_copy, id)
+        CROSS JOIN LATERAL (
+            SELECT 'pg_attrdef'::regclass, a.attname, f.oid
+            FROM pg_attribute a JOIN pg_attrdef f ON f.adrelid = a.attrelid AND f.adnum = a.attnum
+            WHERE a.attrelid = s.id
+            UNION ALL
+            SELECT 'pg_constraint'::regclass, k.conname, k.oid
+            FROM pg_constraint k
+            WHERE k.conrelid = s.id AND k.coninhcount = 0 AND k.contype IN ('c', 'f', 'p', 'u', 'x')
+              AND format('%I.%I', c.relname, k.conname) <> ALL (shard_checks)
+            UNION ALL
+            SELECT 'pg_trigger'::regclass, t.tgname, t.oid
+            FROM pg_trigger t
+            WHERE t.tgrelid = s.id AND NOT t.tgisinternal AND t.tgparentid = 0) AS p (class, name, id)
+    ), pair AS (
+        SELECT 'pg_class'::regclass AS class, original, copy FROM copied
+        UNION ALL
+        SELECT class, o.id, n.id
+        FROM (SELECT * FROM part WHERE NOT is_copy) AS o
+        FULL JOIN (SELECT * FROM part WHERE is_copy) AS n USING (relation, class, name)
+        WHERE n.id IS NOT NULL OR NOT EXISTS (SELECT FROM pg_constraint WHERE class = 'pg_constraint'::regclass AND oid = o.id AND contype = 'c')
+    ), need AS (
+        SELECT p.class, p.original, s.is_copy, d.refclassid,
+               CASE WHEN d.refobjid = ANY (minting) THEN minting[1] ELSE coalesce(c.copy, d.refobjid) END AS refobjid,
+               (SELECT attname FROM pg_attribute WHERE attrelid = d.refobjid AND attnum = d.refobjsubid AND d.refobjsubid <> 0
+                AND d.refclassid = 'pg_class'::regclass) AS attname
+        FROM pair p
+        CROSS JOIN LATERAL (VALUES (false, p.original), (true, p.copy)) AS s (is_copy, id)
+        JOIN pg_depend d ON d.classid = p.class AND d.objid = s.id AND d.deptype NOT IN ('P', 'S')
+         AND d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_constraint'::regclass, 'pg_extension'::regclass)
+        LEFT JOIN copied c ON NOT s.is_copy AND d.refclassid = 'pg_class'::regclass AND c.original = d.refobjid
+    ), privilege AS (
+        SELECT p.class, p.original, s.is_copy, a.attname, e.grantee, e.privilege_type, e.is_grantable
+        FROM (SELECT 'pg_class'::regclass, original, copy FROM copied
+              UNION ALL
+              SELECT 'pg_namespace'::regclass, source, target_oid) AS p (class, original, copy)
+        CROSS JOIN LATERAL (VALUES (false, p.original), (true, p.copy)) AS s (is_copy, id)
+        CROSS JOIN LATERAL (SELECT NULL::name, relacl, relowner FROM pg_class WHERE p.class = 'pg_class'::regclass AND oid = s.id
+                            UNION ALL
+                            SELECT attname, attacl, NULL FROM pg_attribute WHERE p.class = 'pg_class'::regclass AND attrelid = s.id
+                            UNION ALL
+                            SELECT NULL, nspacl, nspowner FROM pg_namespace WHERE p.class = 'pg_namespace'::regclass AND oid = s.id) AS a (attname, acl, owner),
+             aclexplode(a.acl) AS e
+        WHERE e.grantee IS DISTINCT FROM a.owner
+    ), difference AS (
+        SELECT class, coalesce(original, copy) AS id FROM pair WHERE original IS NULL OR copy IS NULL
+        UNION ALL
+        (SELECT class, original FROM (SELECT class, original, refclassid, refobjid, attname FROM need WHERE NOT is_copy
+                                      EXCEPT SELECT class, original, refclassid, refobjid, attname FROM need WHERE is_copy) AS n)
+        UNION ALL
+        (SELECT class, original FROM (SELECT class, original, refclassid, refobjid, attname FROM need WHERE is_copy
+                                      EXCEPT SELECT class, original, refclassid, refobjid, attname FROM need WHERE NOT is_copy) AS n)
+        UNION ALL
+        (SELECT class, original FROM (SELECT class, original, attname, grantee, privilege_type, is_grantable FROM privilege WHERE is_copy
+                                      EXCEPT SELECT class, original, attname, grantee, privilege_type, is_grantable FROM privilege WHERE NOT is_copy) AS p)
+        UNION ALL
+        SELECT 'pg_class'::regclass, c.original
+        FROM unnest(shard_checks) AS name
+        JOIN copied c ON starts_with(name, quote_ident(c.relname) || '.')
+        LEFT JOIN pg_constraint k ON k.conrelid = c.copy AND k.contype = 'c' AND format('%I.%I', c.relname, k.conname) = name
+        WHERE k.oid IS NULL
+           OR ARRAY['@extschema@.flake_shard(bigint, @extschema@.flake_layout)'::regprocedure::oid] IS DISTINCT FROM (
+                SELECT array_agg(DISTINCT d.refobjid) FROM pg_depend d
+                WHERE d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
+                  AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
+    )
+    SELECT i.type, i.identity INTO problem FROM difference d, pg_identify_object(d.class, d.id, 0) AS i LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('%s %s was changed meanwhile', problem.type, problem.identity),
+            DETAIL = 'Its copy would depend on other objects, or have other privileges.',
+            HINT = 'If nothing was changed, its definition has no text that means the same. Copy it by hand.';
+    END IF;
     RETURN target;
 END
 $function$;
 
+COMMENT ON FUNCTION @extschema@.flake_create_shard_guarded(@extschema@.flake_ticket, int, name, name) IS
+'what flake_create_shard() does, which calls it; null without a ticket';
+
+CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
+RETURNS name
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT @extschema@.flake_create_shard_guarded(@extschema@.flake_guard('@extschema@'::text), shard, template, schema);
+END;
+
 COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
-'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied, 42622 the name is too long';
+'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
 
 
 -- Text forms and sealed ids

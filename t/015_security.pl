@@ -248,6 +248,201 @@ is( $node->safe_psql(
 	'mallory',
 	'whose the tables are');
 
+# What is evaluated while a shard is made can change what is named next: in her
+# template, mallory makes something fit better, or takes its place.  Each attack
+# is tried while a partition key of hers is evaluated, when the superuser's table
+# is still to be copied, and while an index is, when his index is still to be.
+# What is run says so in the log, which no rollback empties.
+$node->safe_psql(
+	'postgres', q{
+	CREATE DATABASE armed OWNER mallory;
+	\c armed
+	SET ROLE mallory;
+	CREATE SCHEMA ext;
+	CREATE EXTENSION flakeid SCHEMA ext;
+	CREATE SCHEMA tmpl;
+	CREATE SCHEMA mine;
+	CREATE TABLE mine.attack (moment text, command text);
+	CREATE FUNCTION mine.note() RETURNS boolean LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE LOG 'struck as %', current_user;
+		RETURN true;
+	END
+	$$;
+	CREATE FUNCTION mine.strike(now text) RETURNS boolean LANGUAGE plpgsql AS $$
+	DECLARE
+		attack text;
+	BEGIN
+		FOR attack IN DELETE FROM mine.attack WHERE moment = now RETURNING command LOOP
+			EXECUTE attack;
+			RAISE LOG 'attacked at %', now;
+		END LOOP;
+		RETURN mine.note();
+	END
+	$$;
+	CREATE FUNCTION tmpl.constant(moment text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS
+		'BEGIN RETURN mine.strike(moment); END';
+	CREATE TABLE tmpl.hers (a int)
+		PARTITION BY LIST ((tmpl.constant('key') AND a > 0));
+	CREATE TABLE tmpl.too (a int);
+	CREATE INDEX ON tmpl.too (a) WHERE tmpl.constant('index');
+	RESET ROLE;
+	CREATE FUNCTION tmpl.f(anyelement) RETURNS bigint IMMUTABLE LANGUAGE sql AS 'SELECT $1::text::bigint';
+	CREATE FUNCTION tmpl.stamp() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+	CREATE TABLE tmpl.goods (
+		id bigint DEFAULT ext.flake_id(0) PRIMARY KEY,
+		n smallint,
+		m serial,
+		tags text[],
+		CHECK (tmpl.f(n) > 0)
+	);
+	CREATE INDEX f ON tmpl.goods (tmpl.f(n));
+	CREATE INDEX g ON tmpl.goods (array_append(tags, 'b'));
+	CREATE TRIGGER stamp BEFORE INSERT ON tmpl.goods FOR EACH ROW EXECUTE FUNCTION tmpl.stamp();
+});
+my $her_f =
+  q{RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN mine.note()::int; END'};
+my $her_stamp =
+  q{RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM mine.note(); RETURN NEW; END'};
+my $right = 'right';
+my $wrong = '55000';    # was changed meanwhile
+my %attacks = (
+	'nothing' => [ 'SELECT 1', $right ],
+	'a function fits better than one of pg_catalog' => [
+		q{CREATE FUNCTION tmpl.array_append(text[], text) RETURNS text[] IMMUTABLE LANGUAGE plpgsql
+			AS 'BEGIN PERFORM mine.note(); RETURN $1; END'}, $right
+	],
+	'a function fits better than one of the superuser' =>
+	  [ "CREATE FUNCTION tmpl.f(smallint) $her_f", $right ],
+	'a function fits better than one of the extension' =>
+	  [ "CREATE FUNCTION ext.flake_shard(bigint) $her_f", $right ],
+	'the template is renamed' => [
+		"ALTER SCHEMA tmpl RENAME TO old; CREATE SCHEMA tmpl; CREATE FUNCTION tmpl.f(anyelement) $her_f; CREATE FUNCTION tmpl.stamp() $her_stamp",
+		$wrong
+	],
+	'the new schema is renamed' => [
+		'ALTER SCHEMA tmpl_5 RENAME TO old; CREATE SCHEMA tmpl_5',
+		'55000|42P01'
+	],
+	'the schema of the extension is renamed' => [
+		"ALTER SCHEMA ext RENAME TO old; CREATE SCHEMA ext; CREATE FUNCTION ext.flake_shard(bigint) $her_f",
+		$wrong
+	],
+	'the extension is dropped' => [
+		"DROP EXTENSION flakeid CASCADE; CREATE FUNCTION ext.flake_id(int) $her_f",
+		$wrong
+	],
+	'the table is replaced' => [
+		"DROP TABLE tmpl.goods; CREATE TABLE tmpl.goods (id bigint, n int)",
+		$wrong
+	],
+	'its copy is replaced' => [
+		"DROP TABLE IF EXISTS tmpl_5.goods; CREATE TABLE tmpl_5.goods (id bigint, n smallint, m int, tags text[]); "
+		  . "CREATE TRIGGER stamp BEFORE INSERT ON tmpl_5.goods FOR EACH ROW EXECUTE FUNCTION tmpl.stamp()",
+		'55000|42P07'
+	],
+	'its sequence is replaced' => [
+		'DROP SEQUENCE tmpl_5.goods_m_seq CASCADE; CREATE SEQUENCE tmpl_5.goods_m_seq',
+		$wrong
+	],
+	'a function of it is replaced' => [
+		"DROP FUNCTION tmpl.f(anyelement) CASCADE; CREATE FUNCTION tmpl.f(anyelement) $her_f",
+		'55000|42704'
+	],
+	'its trigger function is replaced' => [
+		"DROP FUNCTION tmpl.stamp() CASCADE; CREATE FUNCTION tmpl.stamp() $her_stamp",
+		$wrong
+	],
+);
+my $attempts = 0;
+foreach my $attack (sort keys %attacks)
+{
+	my ($command, $expected) = @{ $attacks{$attack} };
+
+	foreach my $moment ('key', 'index', 'before')
+	{
+		# Beforehand, only what does not do away with the template.
+		next if $moment eq 'before' && $expected ne $right;
+
+		my $db = 'attack_' . ++$attempts;
+		my $log = -s $node->logfile;
+		$node->safe_psql('postgres',
+			"CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+		$node->safe_psql(
+			$db,
+			$moment eq 'before'
+			? "SET ROLE mallory; $command"
+			: "SET ROLE mallory; INSERT INTO mine.attack VALUES ('$moment', \$_\$$command\$_\$)"
+		);
+		my ($status, $stdout, $stderr) = $node->psql(
+			$db,
+			q{SELECT ext.flake_create_shard(5, 'tmpl')},
+			extra_params => [ '--set=VERBOSITY=verbose' ]);
+		my $result = $status == 0 ? $right : error_code($stdout, $stderr);
+		like($result, qr/^(?:$expected)$/,
+			"$attack, $moment: an error or a right copy");
+		diag $stderr if $result !~ /^(?:$expected)$/;
+		if ($status == 0)
+		{
+			$node->psql($db,
+				q{INSERT INTO tmpl_5.goods (n, tags) VALUES (1, '{a}')});
+			is( $node->safe_psql(
+					$db,
+					q{SELECT relowner::regrole = current_user::regrole, (SELECT count(*) FROM pg_index WHERE indrelid = c.oid)
+					FROM pg_class c WHERE oid = 'tmpl_5.goods'::regclass}),
+				't|3',
+				'which is the superuser\'s');
+		}
+		my $said = slurp_file($node->logfile, $log);
+		like($said, qr/attacked at $moment/, 'she has struck')
+		  if $moment ne 'before';
+		my ($superuser) = $node->safe_psql($db, 'SELECT current_user');
+		unlike($said, qr/struck as $superuser/, 'and nothing of hers has run as he');
+		$node->safe_psql('postgres', "DROP DATABASE $db");
+	}
+}
+note "$attempts attacks";
+
+# Text is refused if somebody else could make it mean something else.
+sub refusal
+{
+	my ($definition) = @_;
+	my (undef, $stdout, $stderr) = $node->psql(
+		'armed', qq{
+		BEGIN;
+		$definition;
+		SELECT ext.flake_create_shard(5, 'tmpl')},
+		extra_params => [ '--set=VERBOSITY=verbose' ]);
+	return $stderr;
+}
+
+my $could_put =
+  qr/ names function tmpl\.f\(anyelement\), and role "mallory" could put another in its place in schema "tmpl"\.$/m;
+like(
+	refusal(
+		q{ALTER TABLE tmpl.goods ALTER m SET DEFAULT nextval('tmpl.goods_m_seq') + tmpl.f(1::smallint)}
+	),
+	qr/ERROR:  0A000: cannot copy table "goods" of schema "tmpl"\nDETAIL:  A default$could_put/,
+	'a default that names a sequence');
+like(
+	refusal(
+		q{CREATE TRIGGER w BEFORE INSERT ON tmpl.goods FOR EACH ROW WHEN (tmpl.f(NEW.n) > 0) EXECUTE FUNCTION tmpl.stamp()}
+	),
+	qr/ERROR:  0A000: cannot copy table "goods" of schema "tmpl"\nDETAIL:  The condition of a trigger$could_put/,
+	'the condition of a trigger');
+like(
+	refusal(
+		q{CREATE TABLE tmpl.p (n smallint) PARTITION BY LIST (tmpl.f(n))}),
+	qr/ERROR:  0A000: cannot copy table "p" of schema "tmpl"\nDETAIL:  The partition key$could_put/,
+	'a partition key');
+like(
+	refusal(
+		q{ALTER SCHEMA tmpl OWNER TO CURRENT_USER;
+		CREATE TABLE tmpl.p (n smallint) PARTITION BY LIST (tmpl.f(n));
+		REVOKE ALL ON SCHEMA tmpl FROM mallory; GRANT USAGE ON SCHEMA tmpl TO mallory}),
+	qr/^$/,
+	'but not if nobody else can create anything there');
+
 # The tool for that does what SET ROLE could do.
 is( $node->safe_psql(
 		'victim',
