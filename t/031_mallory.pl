@@ -267,7 +267,8 @@ sub blocker_sql
 # the way commits, and what sessions have done before: nothing (0), the same call in
 # another transaction (1), or a similar one in the same transaction, in which they have
 # also read all that they may (2).
-my (%found, %outcomes, %waited, %inserted, %is_in_her_way, $within);
+my (%found, %internal, %outcomes, %waited, %inserted, %is_in_her_way,
+	$within);
 my ($combinations, $databases, $stuck, $is_sample) = (0, 0, 0, 0);
 
 sub attempt
@@ -493,6 +494,8 @@ sub count
 	my ($action, $call, $answer, $moment, $waits) = @_;
 
 	$combinations++;
+	$internal{ $call->{name} . ': ' . $answer->{message} =~ s/\d+/n/gr }++
+	  if ($answer->{code} // '') eq 'XX000';
 	$outcomes{ $answer->{code} // 'none' }++;
 	$waited{ $call->{name} }++ if $waits;
 	$stuck++                   if ($answer->{code} // '') eq '57014';
@@ -670,6 +673,8 @@ note sprintf '%d combinations in %d databases, %.0f s; %d waited; ended: %s',
 note "inserted afterwards: $inserted{done}, failed: ", $inserted{failed} // 0;
 note 'waited: ', join ', ', map { "$_ $waited{$_}" } sort keys %waited;
 
+# Not what is tested here, but what somebody may want to see.
+note "internal error in $_" foreach sort keys %internal;
 note 'she cannot act while these are locked: ', join ', ',
   sort keys %is_in_her_way;
 

@@ -51,7 +51,10 @@ my %home_of = (boss => 'vic', alice => 'ali', mallory => 'mal');
 # extension's, {n} a number of the call's own.
 my @layout     = ("'instagram'");
 my @generators = ("'{x}.flake_default'", "'mal.g'");
-my %arguments  = (
+# what says that the extension is there, and stays
+my @ticket = ("{x}.flake_guard('{x}')");
+
+my %arguments = (
 	'flake_attach(integer, bigint, regclass)' =>
 	  [ map { [ '{n}', 'NULL', $_ ] } @generators ],
 	'flake_between(bigint, timestamp with time zone, timestamp with time zone, flake_layout)'
@@ -78,16 +81,23 @@ my %arguments  = (
 	  => [ [ "'{s}.part'", "'2026-02-01Z'", @layout, 'false' ] ],
 	'flake_execute_as(oid, text)' =>
 	  [ [ "CAST('{r}' AS pg_catalog.regrole)", "'SELECT 1'" ] ],
+	'flake_execute_steps(flake_ticket, oid[], oid[], text[], boolean)' =>
+	  [ [ @ticket, "'{}'", "'{}'", "'{}'", 'false' ] ],
 	'flake_explain(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_fields(bigint, flake_layout)'  => [ [ '5', @layout ] ],
 	'flake_floor(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
-	'flake_from_text(text, integer)' => [ [ "'5'", '62' ] ],
-	'flake_horizon(regclass)'        => [ map { [$_] } @generators ],
-	'flake_horizon_time(regclass)'   => [ map { [$_] } @generators ],
-	'flake_id()'                     => [ [] ],
-	'flake_id(integer)'              => [ ['3'] ],
-	'flake_id(integer, regclass)'    =>
+	'flake_from_text(text, integer)'                   => [ [ "'5'", '62' ] ],
+	'flake_guard(text)'                                => [ ["'{x}'"] ],
+	'flake_guard_relation(flake_ticket, oid, boolean)' =>
+	  [ [ @ticket, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] ],
+	'flake_guard_schemas(flake_ticket, oid[])' =>
+	  [ [ @ticket, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] ],
+	'flake_horizon(regclass)'      => [ map { [$_] } @generators ],
+	'flake_horizon_time(regclass)' => [ map { [$_] } @generators ],
+	'flake_id()'                   => [ [] ],
+	'flake_id(integer)'            => [ ['3'] ],
+	'flake_id(integer, regclass)'  =>
 	  [ [ '3', "'{s}.g'" ], [ '{n}', "'mal.g'" ] ],
 	'flake_ids(integer, integer, regclass)' =>
 	  [ map { [ '{n}', '2', $_ ] } @generators ],
@@ -136,6 +146,8 @@ my %arguments  = (
 	'flake_sibling(bigint, regclass)' => [ map { [ '5', $_ ] } @generators ],
 	'flake_stat_reset()'              => [ [] ],
 	'flake_stat_slots()'              => [ [] ],
+	'flake_ticket_in(cstring)'        => [],              # always an error
+	'flake_ticket_out(flake_ticket)'  => [ [@ticket] ],
 	'flake_timestamp(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_to_text(bigint, integer)'        => [ [ '5', '62' ] ],
 	'flake_unseal(bigint, text)'            => [ [ '5', "'key'" ] ],
@@ -152,7 +164,7 @@ my %arguments  = (
 # that she has added to it.
 my $members = q{
 	SELECT p.oid, p.proname, n.nspname,
-	       p.proname || '(' || coalesce((SELECT string_agg(CASE WHEN t.typname = 'flake_layout' THEN t.typname
+	       p.proname || '(' || coalesce((SELECT string_agg(CASE WHEN t.typnamespace = p.pronamespace THEN t.typname
 	                                                            ELSE format_type(t.oid, NULL) END, ', ' ORDER BY i)
 	                                     FROM unnest(p.proargtypes) WITH ORDINALITY u (oid, i) JOIN pg_type t USING (oid)), '') || ')',
 	       array_to_string(ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes) t), '|'),
@@ -175,6 +187,13 @@ my $relations = q{
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'flakeid'
 	WHERE c.relowner <> 'mallory'::regrole AND c.relkind IN ('r', 'v', 'S')
 	ORDER BY c.relname COLLATE "C"};
+
+my $types = q{
+	SELECT t.typname
+	FROM pg_type t
+	JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
+	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'flakeid'
+	ORDER BY t.typname};
 
 my $number = 0;
 my %number_of;    # for {n}: the same for all who make the same call
@@ -585,8 +604,10 @@ sub lay_traps
 	foreach my $schema (@schemas)
 	{
 		my $sql =
-			"CREATE SCHEMA $schema; GRANT USAGE ON SCHEMA $schema TO PUBLIC;"
-		  . "CREATE DOMAIN $schema.flake_layout AS $x.flake_layout CHECK (mal.constant('type flake_layout'));";
+		  "CREATE SCHEMA $schema; GRANT USAGE ON SCHEMA $schema TO PUBLIC;"
+		  . join '', map {
+			"CREATE DOMAIN $schema.$_->[0] AS $x.$_->[0] CHECK (mal.constant('type $_->[0]'));"
+		  } run($boss, $types);
 
 		foreach my $function (@functions)
 		{
@@ -617,8 +638,8 @@ sub decoy_relation
 	return "CREATE SEQUENCE $schema.$name;\n" if $kind eq 'S';
 	my @columns = run(
 		$boss, qq{
-		SELECT attname, CASE WHEN t.typname = 'flake_layout' THEN 'text' ELSE format_type(t.oid, NULL) END
-		FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+		SELECT attname, CASE WHEN t.typnamespace = c.relnamespace THEN 'text' ELSE format_type(t.oid, NULL) END
+		FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class c ON c.oid = a.attrelid
 		WHERE attrelid = $oid AND attnum > 0 AND NOT attisdropped ORDER BY attnum});
 
 	if ($kind eq 'v' || $schema eq 'decoy_v')
@@ -808,9 +829,8 @@ sub think_of_actions
 			(   map { "ALTER EXTENSION flakeid ADD VIEW decoy_v.$_" } @tables,
 				@views),
 			(   map {
-					my $f = $_->[3] =~ s/flake_layout/$x.flake_layout/gr =~
-					  s/^$x\.//r;
-					"ALTER EXTENSION flakeid ADD FUNCTION decoy_t.$f"
+					my $types = $_->[4] =~ s/\|/, /gr;
+					"ALTER EXTENSION flakeid ADD FUNCTION decoy_t.$_->[1]($types)"
 				  }
 				  grep { $_->[3] !~ /cstring/ && $_->[7] ne 'cstring' }
 				  @functions)
@@ -819,7 +839,7 @@ sub think_of_actions
 		'recreate the extension' => [
 			'DROP EXTENSION flakeid CASCADE',
 			(   map  { s/\{schema\}/$x/gr }
-				grep { !/flake_layout/ } @{ $self->{looser} }),
+				grep { !/\b$x\.flake_/ } @{ $self->{looser} }),
 			"CREATE EXTENSION flakeid SCHEMA $x"
 		]);
 
