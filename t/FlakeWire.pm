@@ -13,6 +13,10 @@ FlakeWire - a session that sees each row at the moment it comes in
   my $wire = FlakeWire->connect($node->host, $node->port, 'postgres', 'me');
   my $answer = $wire->request('BEGIN; SELECT flake_id(5); ROLLBACK');
 
+  # to do something else while the server is at work
+  $wire->send('SELECT flake_detach(5)');
+  my $later = $wire->get_answer;
+
 =head1 DESCRIPTION
 
 psql prints a result when it is complete.  For t/030_torture.pl an id counts
@@ -42,8 +46,8 @@ use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC CLOCK_REALTIME);
 
 Returns the session, or undef if there is none to be had, and then, in list
 context, also what the server said, as in request().  $keep_waiting is
-called every now and then while the server is silent, then and later; as soon
-as it returns false the session is given up.
+called with the session every now and then while the server is silent, then and
+later; as soon as it returns false the session is given up.
 
 =cut
 
@@ -53,8 +57,9 @@ sub connect
 	my $socket = IO::Socket::UNIX->new(Peer => "$host/.s.PGSQL.$port")
 	  or return undef;
 	my $self = bless {
-		socket => $socket,
-		input => '',
+		socket       => $socket,
+		input        => '',
+		sent         => clock_gettime(CLOCK_MONOTONIC),
 		keep_waiting => $keep_waiting
 		  || sub { 1 }
 	  },
@@ -65,6 +70,7 @@ sub connect
 
 	syswrite $socket, pack('N', 4 + length $startup) . $startup;
 	$answer = $self->get_answer;
+	$self->{pid} = $answer->{pid};
 	return $self if $answer->{status} eq 'I';
 	return wantarray ? (undef, $answer) : undef;
 }
@@ -96,13 +102,70 @@ sub request
 	my $sent = clock_gettime(CLOCK_MONOTONIC);
 	my $answer;
 
-	syswrite $self->{socket}, 'Q' . pack('N', 5 + length $sql) . "$sql\0";
+	$self->send($sql);
 	$answer = $self->get_answer;
 	$answer->{sent} = $sent;
 	return $answer;
 }
 
-# Reads to the end of an answer.
+=pod
+
+=item $wire->send($sql), $wire->is_answering, $wire->get_answer
+
+The two halves of request(), without "sent"; and in between, whether the server
+has begun to answer, which it does only at the end of what is short.
+
+=item $wire->pid, $wire->close
+
+The number of the server's process; and the end of the session.
+
+=item $wire->age
+
+For how long the server has been at the present request, in seconds.
+
+=cut
+
+sub send
+{
+	my ($self, $sql) = @_;
+
+	$self->{sent} = clock_gettime(CLOCK_MONOTONIC);
+	syswrite $self->{socket}, 'Q' . pack('N', 5 + length $sql) . "$sql\0";
+	return;
+}
+
+sub is_answering
+{
+	my ($self) = @_;
+	my $ready = '';
+
+	vec($ready, fileno $self->{socket}, 1) = 1;
+	return select($ready, undef, undef, 0) > 0;
+}
+
+sub pid
+{
+	my ($self) = @_;
+
+	return $self->{pid};
+}
+
+sub age
+{
+	my ($self) = @_;
+
+	return clock_gettime(CLOCK_MONOTONIC) - $self->{sent};
+}
+
+sub close
+{
+	my ($self) = @_;
+
+	syswrite $self->{socket}, 'X' . pack('N', 4);
+	CORE::close $self->{socket};
+	return;
+}
+
 sub get_answer
 {
 	my ($self) = @_;
@@ -132,7 +195,7 @@ sub fill
 {
 	my ($self) = @_;
 
-	while ($self->{keep_waiting}->())
+	while ($self->{keep_waiting}->($self))
 	{
 		my $ready = '';
 
@@ -178,6 +241,10 @@ sub take_message
 		{
 			push @{ $answer->{warnings} }, $fields{M};
 		}
+	}
+	elsif ($type eq 'K')    # BackendKeyData
+	{
+		$answer->{pid} = unpack 'N', $body;
 	}
 	elsif ($type eq 'Z')    # ReadyForQuery
 	{
