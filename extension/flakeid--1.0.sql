@@ -1008,11 +1008,16 @@ BEGIN
     SELECT array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass),
            array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
     INTO named, schemas
-    FROM pg_depend d
-    WHERE (d.classid = 'pg_class'::regclass AND (d.objid = ANY (tables) OR d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables)))
-           OR d.classid = 'pg_attrdef'::regclass AND d.objid IN (SELECT f.oid FROM pg_attrdef f WHERE f.adrelid = ANY (tables))
-           OR d.classid = 'pg_constraint'::regclass AND d.objid IN (SELECT k.oid FROM pg_constraint k WHERE k.conrelid = ANY (tables))
-           OR d.classid = 'pg_trigger'::regclass AND d.objid IN (SELECT t.oid FROM pg_trigger t WHERE t.tgrelid = ANY (tables)));
+    FROM (SELECT 'pg_class'::regclass, unnest(tables)
+          UNION ALL
+          SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
+    JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
     schemas := array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid);
     PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
 
@@ -1326,7 +1331,7 @@ BEGIN
         FROM pg_class o
         LEFT JOIN pg_class n ON n.relnamespace = target_oid AND n.relname = o.relname
          AND n.relkind = o.relkind AND n.relowner = o.relowner
-        WHERE o.oid = ANY (tables || sequences) OR o.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables))
+        WHERE o.oid = ANY (tables || sequences || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables)))
     ), part AS (
         SELECT c.original AS relation, s.is_copy, p.*
         FROM copied c

@@ -166,6 +166,40 @@ WHERE contype IN ('c', 'f') AND connamespace IN ('"it''s %I_4"'::regnamespace, '
 ORDER BY conrelid::regclass::text, contype;
 REVOKE CREATE ON DATABASE :"db" FROM flake_writer;
 
+-- A name that means something in search_path, a column that is gone, all kinds of indexes, and identifiers in quotes
+CREATE SCHEMA "$user";
+CREATE TABLE "$user".t (gone int, id bigint DEFAULT flake_id(0) PRIMARY KEY, n serial, r int4range, EXCLUDE USING gist (r WITH &&) DEFERRABLE);
+ALTER TABLE "$user".t DROP COLUMN gone;
+CREATE UNIQUE INDEX u ON "$user".t ((n + 1), lower(r) DESC) INCLUDE (id) WHERE n > 0;
+CREATE FUNCTION "$user".nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE CONSTRAINT TRIGGER c AFTER INSERT ON "$user".t FROM "$user".t FOR EACH ROW WHEN (NEW.n > 0) EXECUTE FUNCTION "$user".nothing();
+SET quote_all_identifiers = on;
+SELECT flake_create_shard(7, '$user');
+RESET quote_all_identifiers;
+SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = '"$user_7".t'::regclass ORDER BY indexrelid;
+SELECT contype, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = '"$user_7".t'::regclass AND contype NOT IN ('n', 't') ORDER BY conname;
+SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE tgrelid = '"$user_7".t'::regclass AND NOT tgisinternal;
+INSERT INTO "$user_7".t (r) VALUES ('[1,2]') RETURNING flake_shard(id), n, r;
+CREATE TRIGGER "x ON photos.album y" AFTER INSERT ON photos.album EXECUTE FUNCTION "$user".nothing();
+\x on
+SELECT * FROM attempt($$SELECT flake_create_shard(8, 'photos')$$);
+DROP TRIGGER "x ON photos.album y" ON photos.album;
+CREATE INDEX whole ON "$user".t ((t IS NULL));
+SELECT * FROM attempt($$SELECT flake_create_shard(8, '$user')$$);
+\x off
+
+-- What copies an index is for the tables' owner.
+SET ROLE flake_writer;
+\x on
+SELECT * FROM attempt($$SELECT flake_copy_index('photos.photo_pkey'::regclass, '"it''s %I"."Some ""table"""')$$);
+SELECT * FROM attempt($$SELECT flake_copy_index('"it''s %I"."Some ""table""_pkey"'::regclass, 'photos.album')$$);
+SELECT * FROM attempt($$SELECT flake_copy_index(1, 'photos.album')$$);
+\x off
+RESET ROLE;
+SET client_min_messages = warning;
+DROP SCHEMA "$user", "$user_7" CASCADE;
+RESET client_min_messages;
+
 -- Nobody has more privileges than on the template, whatever is granted by default
 CREATE SCHEMA small AUTHORIZATION flake_writer;
 SET ROLE flake_writer;

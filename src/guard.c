@@ -57,6 +57,7 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
 
 PG_FUNCTION_INFO_V1(flake_ticket_in);
 PG_FUNCTION_INFO_V1(flake_ticket_out);
@@ -150,7 +151,8 @@ flake_guard(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("extension \"flakeid\" does not exist"),
 				 errdetail("It was dropped while the function was called.")));
-	if (strcmp(schema, quote_identifier(get_namespace_name(namespace))) != 0)
+	if (strcmp(strVal(linitial(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)))),
+			   get_namespace_name(namespace)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the schema of extension \"flakeid\" was renamed"),
