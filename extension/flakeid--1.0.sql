@@ -2005,7 +2005,8 @@ BEGIN
         steps := steps || ARRAY[[caller::text, sequence.oid::regclass::text, sequence.oid::text, format('DROP SEQUENCE %s', sequence.oid::regclass)]];
     END IF;
     steps := steps || (
-        SELECT array_agg(ARRAY[caller::text, CASE WHEN t.step > 1 THEN c.oid::regclass::text END, NULL, t.s] ORDER BY v.i, t.step, t.s)
+        -- Nothing of anybody is executed from here on, so a name cannot change its meaning.
+        SELECT array_agg(ARRAY[caller::text, NULL, NULL, t.s] ORDER BY v.i, t.step, t.s)
         FROM unnest(views) WITH ORDINALITY AS v (id, i)
         JOIN pg_class c ON c.oid = v.id
         CROSS JOIN LATERAL (

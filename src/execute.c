@@ -17,8 +17,9 @@
  *		is in its place.
  *
  * Commands that execute nothing of anybody, and may need more rights than an
- * owner has, can be the current user's own.  Nor is the role changed if the
- * current user may not be the owner: then PostgreSQL says what he may not do.
+ * owner has, can be the current user's own; then E2 is about the OID alone, which
+ * must be given.  Nor is the role changed if the current user may not be the
+ * owner: then PostgreSQL says what he may not do.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -233,8 +234,12 @@ check_relation(const Step *step)
 	}
 	else
 		is_as_expected = false;
-	if (!is_as_expected ||
-		(step->role != GetUserId() && flake_relation_owner(relation) != step->role))
+
+	/* The current user's own command can be about another role's relation. */
+	if (is_as_expected &&
+		(step->relation_oid == InvalidOid || step->role != GetUserId()))
+		is_as_expected = flake_relation_owner(relation) == step->role;
+	if (!is_as_expected)
 		changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
 }
 
