@@ -31,6 +31,23 @@ SET flakeid.shrad = 5;
 SELECT nextval('flake_default');
 SELECT relpersistence, relkind FROM pg_class WHERE oid = 'flake_default'::regclass;
 
+-- Names are bound when the extension is created.  Functions that resolve some later
+-- have a settled search_path.  If these are names of the extension, they cannot be
+-- called without a ticket.
+SELECT p.oid::regprocedure AS "not bound"
+FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
+  AND (p.prosecdef
+       OR l.lanname NOT IN ('c', 'sql', 'plpgsql')
+       OR l.lanname <> 'c' AND p.prosqlbody IS NULL
+          AND (NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)
+               OR p.prosrc ~ 'flake_' AND NOT (p.proargtypes[0] = 'flake_ticket'::regtype
+                                               AND (p.proisstrict OR p.prosrc ~ 'IF ticket IS NULL'))))
+ORDER BY 1;
+SELECT 'ticket'::flake_ticket;
+SELECT flake_guard('pg_catalog');
+
 -- For the tests that follow: an error, all of it but its place in the source.
 CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)
 LANGUAGE plpgsql AS $$

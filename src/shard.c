@@ -423,16 +423,17 @@ end_lease(const Generator *generator, const GeneratorSlot *slot,
 {
 	const FlakeLayout *layout = &generator->layout;
 	TimestampTz upto;
+	int64		tick;
 	int64		packed;
 	int64		id;
 
 	if (!state->exists || state->attached ||
 		!flake_lease_end(generator->sequence, slot->shard, function, &upto))
 		return;
-	packed = flake_layout_pack(layout,
-							   Min(flake_layout_tick_at(layout, upto),
-								   flake_layout_max_tick(layout)),
-							   flake_layout_max_sequence(layout));
+	tick = flake_layout_tick_at(layout, upto);
+	tick = Max(tick, flake_layout_min_tick(layout));
+	tick = Min(tick, flake_layout_max_tick(layout));
+	packed = flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
 	id = flake_layout_id(layout, packed, slot->image);
 	state->after = state->has_after ? Max(state->after, id) : id;
 	state->has_after = true;
