@@ -494,6 +494,109 @@ is( $node->safe_psql(
 	"\n0",
 	'what the dropped one has left is gone');
 
+# Who may do what: the table in docs/security.md.
+$node->safe_psql(
+	'postgres', q{
+	CREATE ROLE creator;
+	CREATE ROLE db_owner;
+	CREATE ROLE schema_owner;
+	CREATE ROLE generator_owner;
+	CREATE ROLE minter;
+	CREATE ROLE anybody;
+	CREATE DATABASE roles OWNER db_owner;
+	GRANT CREATE ON DATABASE roles TO creator, schema_owner;
+});
+$node->safe_psql(
+	'roles', q{
+	CREATE SCHEMA ext AUTHORIZATION schema_owner;
+	GRANT USAGE ON SCHEMA ext TO PUBLIC;
+	CREATE SCHEMA app AUTHORIZATION generator_owner;
+	GRANT USAGE ON SCHEMA app TO PUBLIC;
+	SET SESSION AUTHORIZATION creator;
+	CREATE EXTENSION flakeid SCHEMA ext;
+	SET SESSION AUTHORIZATION generator_owner;
+	SELECT ext.flake_create_generator('app.g');
+	GRANT USAGE ON SEQUENCE app.g TO minter;
+});
+
+# In this order; a letter of those who may.
+my %roles = (
+	S => 'postgres',
+	C => 'creator',
+	D => 'db_owner',
+	O => 'schema_owner',
+	G => 'generator_owner',
+	U => 'minter',
+	P => 'anybody');
+$roles{S} = $node->safe_psql('roles', 'SELECT session_user');
+my @rights = (
+	[ 'SCDOGUP', 'SELECT ext.flake_timestamp(5), ext.flake_shard_for(5), ext.flake_seal(5, $$k$$)' ],
+	[ 'SCDOGUP', 'SELECT ext.flake_id(5), ext.flake_uuid(), ext.flake_objectid()' ],
+	[ 'SGU', 'SELECT ext.flake_id(5, $$app.g$$)' ],
+	[ 'SGU', 'SELECT 1 / (ext.flake_horizon($$app.g$$) IS NOT NULL)::int' ],
+	[ 'SCDOGUP', 'SELECT 1 / count(*) FROM ext.flake_generators WHERE generator = $$app.g$$::regclass' ],
+	[ 'SGU', 'SELECT ext.flake_would_exceed($$app.g$$, 5, 1)' ],
+	[ 'SG', 'SELECT ext.flake_create_generator($$app.another$$)' ],
+	[ 'SG', 'SELECT ext.flake_advance($$app.g$$, 5)' ],
+	[ 'SC', 'SELECT ext.flake_advance($$ext.flake_default$$, 5)' ],
+	[ 'SG', 'SELECT setval($$app.g$$, 5)' ],
+	[ 'SC', 'SELECT setval($$ext.flake_default$$, 5)' ],
+	[ 'SG', 'SELECT ext.flake_detach(5, $$app.g$$), ext.flake_attach(5, generator => $$app.g$$)' ],
+	[ 'SC', 'SELECT ext.flake_detach(6), ext.flake_attach(6)' ],
+	[ 'SC', 'SELECT ext.flake_lease($$a$$), ext.flake_renew($$a$$, $$1 h$$), ext.flake_release($$a$$)' ],
+	[ 'S', 'SELECT ext.flake_lease($$a$$, $$1 h$$, $$app.g$$)' ],
+	[ 'SC', 'SELECT FROM ext.flake_leases' ],
+	[ 'SC', 'SELECT FROM ext.flake_stat' ],
+	[ 'SC', 'SELECT ext.flake_stat_reset()' ],
+	[ 'SC', 'INSERT INTO ext.flake_shard_state VALUES ($$app.g$$, 9, false, 1, now())' ],
+	[ 'S', 'UPDATE ext.flake_shard_state SET attached = true' ],
+	[ 'S', 'DELETE FROM ext.flake_leases' ],
+	[ 'SCDOGUP', 'SELECT FROM ext.flake_shard_map' ],
+	[ 'SC', 'INSERT INTO ext.flake_shard_map VALUES ($$[0,5]$$, $$here$$); UPDATE ext.flake_shard_map SET server = $$there$$; DELETE FROM ext.flake_shard_map' ],
+	[ 'S', 'SELECT ext.flake_rewind($$app.g$$, ext.flake_floor(now() - interval $$1 h$$), true)' ],
+	[ '', 'SECURITY LABEL FOR flakeid ON SEQUENCE app.g IS NULL' ],
+	[ 'SO', 'ALTER SCHEMA ext RENAME TO away' ],
+	[ 'SO', 'CREATE FUNCTION ext.more() RETURNS int LANGUAGE sql AS $$SELECT 1$$' ],
+	[ 'S', 'CREATE OR REPLACE FUNCTION ext.flake_load_library() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN END$$' ],
+	[ 'S', 'ALTER TABLE ext.flake_shard_state RENAME TO away' ],
+	[ 'S', 'CREATE TRIGGER t BEFORE INSERT ON ext.flake_leases EXECUTE FUNCTION ext.flake_keep_state()' ],
+	[ 'SC', 'DROP EXTENSION flakeid CASCADE' ],
+	[ 'SO', 'DROP SCHEMA ext CASCADE' ],
+	[ 'SCDO', 'DROP EXTENSION IF EXISTS nothing; CREATE EXTENSION hstore', 'hstore' ],
+	[ 'SCDOGUP', 'SELECT ext.flake_execute_as(current_user::regrole, $$SELECT 1$$)' ],
+	[ 'S', "SELECT ext.flake_execute_as('generator_owner'::regrole, \$\$SELECT 1\$\$)", undef, 'G' ],
+	[ 'S', 'SELECT ext.flake_execute_as(10, $$SELECT 1$$)' ],
+);
+my $session_of_all = new_session($node, 'roles');
+my $tried = 0;
+ask($session_of_all, 'SET client_min_messages = error');
+foreach my $right (@rights)
+{
+	my ($expected, $command, $needed, $also) = @$right;
+	my $allowed = '';
+
+	next
+	  if $needed
+	  && !$node->safe_psql('roles',
+		"SELECT count(*) FROM pg_available_extensions WHERE name = '$needed'");
+	foreach my $role (qw(S C D O G U P))
+	{
+		my ($stdout, $stderr) = ask($session_of_all,
+			"BEGIN; SET LOCAL SESSION AUTHORIZATION \"$roles{$role}\"; $command; ROLLBACK"
+		);
+		ask($session_of_all, 'ROLLBACK');
+		$allowed .= $role if $stderr eq '';
+		$tried++;
+		like(error_code($stdout, $stderr),
+			qr/^(?:42501|22012|0A000)$/, "not as $roles{$role}: $command")
+		  if $stderr ne '';
+	}
+	$expected .= $also if $also;
+	is($allowed, $expected, "who may: $command");
+}
+end_session($session_of_all);
+note "$tried combinations of role and command";
+
 # He mints as fast as he can, and would wait for ever.
 $node->append_conf('postgresql.conf', "flakeid.max_ahead = '1s'");
 $node->reload;
