@@ -1184,7 +1184,7 @@ BEGIN
         FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, NULL, NULL,
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), 'new',
                      format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
                             target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
                             q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)]
@@ -1193,7 +1193,7 @@ BEGIN
 
     -- Tables.  A partition gets identity columns from its parent.
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, format('%I.%I', template, c.relname), c.oid::text,
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), 'new',
                format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING INDEXES',
                       CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
                || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
@@ -1407,6 +1407,23 @@ BEGIN
             MESSAGE = format('%s %s was changed meanwhile', problem.type, problem.identity),
             DETAIL = 'Its copy would depend on other objects, or have other privileges.',
             HINT = 'If nothing was changed, its definition has no text that means the same. Copy it by hand.';
+    END IF;
+
+    -- Owners could create objects in the schema for as long as it took.
+    SELECT i.type, i.identity INTO problem
+    FROM pg_depend d, pg_identify_object(d.classid, d.objid, 0) AS i
+    WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = target_oid
+      AND CASE d.classid
+          WHEN 'pg_class'::regclass THEN NOT EXISTS (SELECT FROM pg_class o JOIN pg_class n ON n.oid = d.objid
+                                                     WHERE o.relnamespace = source AND o.relname = n.relname)
+          WHEN 'pg_statistic_ext'::regclass THEN NOT EXISTS (SELECT FROM pg_statistic_ext x JOIN pg_class c ON c.oid = x.stxrelid
+                                                             WHERE x.oid = d.objid AND c.relnamespace = target_oid)
+          ELSE true END
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('%s %s was created meanwhile', problem.type, problem.identity),
+            DETAIL = format('Something that was executed, such as a function in a check or an index, has put it into schema "%s".', target);
     END IF;
     RETURN target;
 END

@@ -11,10 +11,10 @@
  * nothing by name in between, and before each of them
  *
  *	E1	the extension, the schemas and the relations that the commands name are
- *		still the same, with the same names and owners, and
+ *		still the same, with the same names and owners; so are the relations that
+ *		earlier commands have made; and
  *	E2	the relation that the command is about belongs to the role that it is
- *		executed as.  If it is one that an earlier command has made, no older one
- *		is in its place.
+ *		executed as.
  *
  * Commands that execute nothing of anybody, and may need more rights than an
  * owner has, can be the current user's own; then E2 is about the OID alone, which
@@ -141,6 +141,7 @@ typedef struct Step
 	Oid			role;			/* as which it is executed */
 	RangeVar   *relation;		/* or NULL */
 	Oid			relation_oid;	/* or InvalidOid for a new one */
+	bool		creates;		/* it makes the relation */
 	char	   *command;
 } Step;
 
@@ -182,7 +183,7 @@ look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count)
 
 	deconstruct_array(array, OIDOID, sizeof(Oid), true, TYPALIGN_INT, &oids,
 					  NULL, count);
-	known = palloc(*count * sizeof(Known));
+	known = palloc(Max(*count, 1) * sizeof(Known));
 	for (int i = 0; i < *count; i++)
 		known[i] = look_at(DatumGetObjectId(oids[i]));
 	return known;
@@ -213,6 +214,21 @@ check_all(const Known *known, int count, Known (*look_at) (Oid oid),
 	}
 }
 
+/* Whether a relation was made by this transaction, and belongs to a role. */
+static bool
+is_new_of(Oid relation, Oid role)
+{
+	Relation	rel;
+	bool		result;
+
+	if (!OidIsValid(relation))
+		return false;
+	rel = relation_open(relation, AccessShareLock);
+	result = flake_is_new(rel) && rel->rd_rel->relowner == role;
+	relation_close(rel, NoLock);
+	return result;
+}
+
 /* E2 */
 static void
 check_relation(const Step *step)
@@ -220,27 +236,33 @@ check_relation(const Step *step)
 	Oid			relation;
 	bool		is_as_expected;
 
-	if (step->relation == NULL)
+	if (step->relation == NULL || step->creates)
 		return;
 	relation = RangeVarGetRelid(step->relation, NoLock, true);
-	if (step->relation_oid != InvalidOid)
-		is_as_expected = relation == step->relation_oid;
-	else if (OidIsValid(relation))
-	{
-		Relation	rel = relation_open(relation, AccessShareLock);
-
-		is_as_expected = flake_is_new(rel);
-		relation_close(rel, NoLock);
-	}
+	if (step->relation_oid == InvalidOid)
+		is_as_expected = is_new_of(relation, step->role);
 	else
-		is_as_expected = false;
+		is_as_expected = relation == step->relation_oid &&
 
-	/* The current user's own command can be about another role's relation. */
-	if (is_as_expected &&
-		(step->relation_oid == InvalidOid || step->role != GetUserId()))
-		is_as_expected = flake_relation_owner(relation) == step->role;
+		/*
+		 * The current user's own command can be about another role's
+		 * relation.
+		 */
+			(step->role == GetUserId() || flake_relation_owner(relation) == step->role);
 	if (!is_as_expected)
 		changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
+}
+
+/* E1, E2: a relation that a step has made is to stay the same from now on. */
+static void
+remember(const Step *step, Known **relations, int *count)
+{
+	Oid			relation = RangeVarGetRelid(step->relation, NoLock, true);
+
+	if (!is_new_of(relation, step->role))
+		changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
+	*relations = repalloc(*relations, (*count + 1) * sizeof(Known));
+	(*relations)[(*count)++] = look_at_relation(relation);
 }
 
 /* Reads a row of the array of steps: role, relation, its OID, command. */
@@ -252,12 +274,15 @@ read_step(const Datum *values, const bool *nulls)
 	Step		step = {0};
 
 	if (nulls[0] || nulls[3])
-		elog(ERROR, "a step has neither role nor command");
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a step must have a role and a command")));
 	step.role = DatumGetObjectId(DirectFunctionCall1(oidin,
 													 CStringGetDatum(TextDatumGetCString(values[0]))));
 	if (!nulls[1])
 		step.relation = makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[1])));
-	if (!nulls[2])
+	step.creates = !nulls[2] && strcmp(TextDatumGetCString(values[2]), "new") == 0;
+	if (!nulls[2] && !step.creates)
 		step.relation_oid = DatumGetObjectId(DirectFunctionCall1(oidin,
 																 CStringGetDatum(TextDatumGetCString(values[2]))));
 	step.command = TextDatumGetCString(values[3]);
@@ -270,8 +295,8 @@ read_step(const Datum *values, const bool *nulls)
  *
  * steps is an array of rows (role, relation, its OID, command).  A role is an
  * OID.  A relation is the qualified name, as SQL has to have it, of the one that
- * the command is about, or null; without an OID, it is one that an earlier
- * step has made.  The commands name these relations, those of the argument with
+ * the command is about, or null.  In place of its OID stands "new" if the command
+ * makes it, and null if an earlier one has made it.  The commands name these relations, those of the argument with
  * that name, and what is in these schemas.  With announce there is a NOTICE
  * before each.
  */
@@ -296,7 +321,9 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 	deconstruct_array(steps, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
 					  &count);
 	if (count > 0 && (ARR_NDIM(steps) != 2 || ARR_DIMS(steps)[1] != STEP_COLUMNS))
-		elog(ERROR, "steps do not have %d columns", STEP_COLUMNS);
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("steps must have %d columns", STEP_COLUMNS)));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0;; i += STEP_COLUMNS)
@@ -319,6 +346,8 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 					(errmsg("%d/%d: %s", i / STEP_COLUMNS + 1,
 							count / STEP_COLUMNS, step.command)));
 		execute_as_if_possible(step.role, step.command);
+		if (step.creates)
+			remember(&step, &relations, &relation_count);
 	}
 	SPI_finish();
 	PG_RETURN_VOID();

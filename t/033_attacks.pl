@@ -1,0 +1,257 @@
+# Copyright (c) 2026, the flakeid developers
+
+# Attacks that once got mallory's code executed with the rights of a superuser who
+# called a function of flakeid, each in a database of its own.  Most of them act
+# within the call, by an expression of hers that PostgreSQL evaluates as her.
+#
+# A trap writes into the server's log, which no rollback empties, as whom it runs.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib $FindBin::RealBin;
+use FlakeTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = PostgreSQL::Test::Cluster->new('main');
+$node->init;
+$node->append_conf('postgresql.conf', 'log_min_messages = log');
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE mallory; CREATE ROLE alice');
+
+# trap(n) is executed when its call is evaluated; act(n) does what mallory has put
+# into the function mal.deed(), once it can.  Both also as constants, which the
+# planner evaluates.
+$node->safe_psql('postgres', 'CREATE DATABASE armed OWNER mallory');
+$node->safe_psql(
+	'armed', q{
+	SET ROLE mallory;
+	CREATE SCHEMA ext;
+	RESET ROLE;
+	CREATE EXTENSION flakeid SCHEMA ext;
+	GRANT USAGE ON SCHEMA ext TO PUBLIC;
+	SET ROLE mallory;
+	CREATE SCHEMA tmpl;
+	CREATE SCHEMA mal;
+	GRANT USAGE ON SCHEMA mal TO PUBLIC;
+	CREATE TABLE mal.armed ();
+	CREATE FUNCTION mal.trap(n bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN
+		RAISE LOG 'trap % as %', n, current_user;
+		RETURN true;
+	END $$;
+	CREATE FUNCTION mal.deed() RETURNS void LANGUAGE plpgsql AS 'BEGIN END';
+	CREATE FUNCTION mal.act(n bigint) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$
+	BEGIN
+		PERFORM mal.deed();
+		RETURN true;
+	END $$;
+	CREATE TABLE mal.plain (id bigint PRIMARY KEY, b int);
+	CREATE INDEX ON mal.plain (b) WHERE mal.act(1);
+});
+
+# What puts a table of hers that acts into the template.
+my $acting = 'CREATE TABLE tmpl.m (id bigint PRIMARY KEY, b int);'
+  . ' CREATE INDEX ON tmpl.m (b) WHERE mal.act(1);';
+my $shard = q{SELECT ext.flake_create_shard(1, 'tmpl')};
+
+# Once the superuser's copy is there, she replaces it.
+sub replace
+{
+	my ($table, $by) = @_;
+
+	return "IF (SELECT relowner <> 'mallory'::regrole FROM pg_class WHERE oid = to_regclass('$table'))"
+	  . " THEN RAISE LOG 'deed done'; DROP TABLE $table; $by END IF;";
+}
+
+# name => as superuser, as mallory after that, what she does, the call, the
+# codes that it may end with ('' for none), whether her deed must have been done
+my @attacks = (
+	[
+		'a copy is replaced',
+		'CREATE TABLE tmpl.s (id bigint NOT NULL DEFAULT ext.flake_id(0), x bigint)',
+		"CREATE TYPE mal.e AS ENUM ('a');"
+		  . ' CREATE FUNCTION mal.c(mal.e) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(1); RETURN 0; END$$;'
+		  . " CREATE CAST (mal.e AS bigint) WITH FUNCTION mal.c(mal.e) AS IMPLICIT; $acting",
+		replace(
+			'tmpl_1.s',
+			q{CREATE TABLE tmpl_1.s (id mal.e, x bigint); INSERT INTO tmpl_1.s VALUES ('a', 1);}
+		),
+		$shard,
+		'55000',
+		1
+	],
+	[
+		'a copied partition is replaced',
+		'CREATE TABLE tmpl.p (id bigint NOT NULL DEFAULT ext.flake_id(0)) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE tmpl.p1 PARTITION OF tmpl.p FOR VALUES FROM (0) TO (1000)',
+		$acting,
+		replace(
+			'tmpl_1.p1',
+			'CREATE TABLE tmpl_1.p1 (id bigint NOT NULL, CHECK (mal.trap(2)));'
+		),
+		$shard,
+		'55000',
+		1
+	],
+	[
+		'a copy that is referred to is replaced',
+		'CREATE TABLE tmpl.r (id bigint PRIMARY KEY);'
+		  . ' CREATE TABLE tmpl.s (id bigint NOT NULL DEFAULT ext.flake_id(0), x bigint REFERENCES tmpl.r)',
+		$acting,
+		replace(
+			'tmpl_1.r',
+			'CREATE TABLE tmpl_1.r (id bigint PRIMARY KEY, b int); CREATE INDEX ON tmpl_1.r (b) WHERE mal.trap(3);'
+		),
+		$shard,
+		'55000',
+		1
+	],
+	[
+		'a guest leaves something in the schema',
+		'CREATE TABLE tmpl.s (id bigint NOT NULL DEFAULT ext.flake_id(0)); ALTER SCHEMA tmpl OWNER TO CURRENT_USER; GRANT USAGE ON SCHEMA tmpl TO mallory;'
+		  . ' ALTER TABLE mal.plain SET SCHEMA tmpl',
+		'SELECT 1',
+		q{IF to_regnamespace('tmpl_1') IS NOT NULL AND to_regprocedure('tmpl_1.lower(varchar)') IS NULL THEN RAISE LOG 'deed done';}
+		  . q{ CREATE FUNCTION tmpl_1.lower(varchar) RETURNS text LANGUAGE sql AS 'SELECT $1'; END IF;},
+		$shard,
+		'55000',
+		1
+	],
+	[
+		'a foreign key to a table of hers, shard',
+		'CREATE TABLE tmpl.s (id bigint NOT NULL DEFAULT ext.flake_id(0), x bigint)',
+		'CREATE TABLE tmpl.m (id bigint PRIMARY KEY, b int); GRANT REFERENCES ON tmpl.m TO PUBLIC',
+		'',
+		"ALTER TABLE tmpl.s ADD FOREIGN KEY (x) REFERENCES tmpl.m; SET ROLE mallory; CREATE INDEX ON tmpl.m (b) WHERE mal.trap(4); RESET ROLE; $shard",
+		'0A000'
+	],
+	[
+		'a partition of hers, shard',
+		'CREATE TABLE tmpl.p (id bigint NOT NULL DEFAULT ext.flake_id(0)) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE tmpl.p1 PARTITION OF tmpl.p FOR VALUES FROM (0) TO (1000); ALTER TABLE tmpl.p1 OWNER TO mallory',
+		'ALTER TABLE tmpl.p1 ADD CHECK (mal.trap(5))',
+		'',
+		$shard,
+		'0A000'
+	],
+	[
+		'the default partition is hers',
+		'CREATE TABLE public.p (id bigint NOT NULL) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE mal.d PARTITION OF public.p DEFAULT; ALTER TABLE mal.d OWNER TO mallory',
+		'ALTER TABLE mal.d ADD CHECK (mal.trap(6))',
+		'',
+		q{SELECT ext.flake_create_partitions('public.p', '1 day', '2026-01-01', '2026-01-02')},
+		'0A000'
+	],
+	[
+		'a foreign key of hers to a partition',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES ON public.p TO mallory},
+		'CREATE TABLE mal.fk (x bigint REFERENCES public.p, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(7)',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
+		'a foreign key of hers, migrated',
+		'CREATE TABLE public.t (id serial PRIMARY KEY); GRANT REFERENCES ON public.t TO mallory',
+		'CREATE TABLE mal.fk (x int REFERENCES public.t, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(8)',
+		'',
+		q{SELECT ext.flake_migrate('public.t', 'id', 1)},
+		'0A000'
+	],
+	[
+		'an inheritor of hers, migrated',
+		'CREATE TABLE public.u (id serial); CREATE TABLE mal.uc () INHERITS (public.u);'
+		  . ' INSERT INTO mal.uc VALUES (41); ALTER TABLE mal.uc OWNER TO mallory',
+		'ALTER TABLE mal.uc ADD CHECK (mal.trap(id)); CREATE INDEX ON mal.uc (id) WHERE mal.trap(9)',
+		'',
+		q{SELECT ext.flake_migrate('public.u', 'id', 1)},
+		'0A000'
+	],
+	[
+		'a domain gets a check meanwhile',
+		'SELECT 1',
+		'CREATE DOMAIN mal.dom AS int; CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES;'
+		  . q{ CREATE VIEW mal.v AS SELECT id, '{1}'::mal.dom[] AS d FROM mal.t; CREATE INDEX ON mal.t (b) WHERE mal.act(1)},
+		q{IF to_regclass('mal.v') IS NULL AND NOT EXISTS (SELECT FROM pg_constraint WHERE contypid = 'mal.dom'::regtype)}
+		  . q{ THEN ALTER DOMAIN mal.dom ADD CHECK (mal.trap(10)); END IF;},
+		q{SELECT ext.flake_migrate('mal.t', 'id', 1)},
+		'0A000|55000'
+	],
+	[
+		'a type is replaced by a domain',
+		'SELECT 1',
+		q{CREATE TYPE mal.e AS ENUM ('a'); CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES;}
+		  . q{ CREATE VIEW mal.v AS SELECT id, '{a}'::mal.e[] AS d FROM mal.t; CREATE INDEX ON mal.t (b) WHERE mal.act(1)},
+		q{IF to_regclass('mal.v') IS NULL AND to_regtype('mal.e2') IS NULL THEN}
+		  . q{ ALTER TYPE mal.e RENAME TO e2; CREATE DOMAIN mal.e AS text CHECK (mal.trap(11)); END IF;},
+		q{SELECT ext.flake_migrate('mal.t', 'id', 1)},
+		'0A000|55000'
+	],
+	[
+		'the search for the largest id renames the extension\'s schema',
+		'SELECT 1',
+		'CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES; CREATE INDEX ON mal.t (b) WHERE mal.act(1)',
+		q{IF to_regnamespace('away') IS NULL THEN RAISE LOG 'deed done'; ALTER SCHEMA ext RENAME TO away; CREATE SCHEMA ext;}
+		  . q{ CREATE FUNCTION ext.flake_floor(timestamptz, away.flake_layout) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(12); RETURN 5; END';}
+		  . q{ CREATE FUNCTION ext.flake_advance(regclass, bigint) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(13); END'; END IF;},
+		q{SELECT ext.flake_migrate('mal.t', 'id', 1)},
+		'55000',
+		1
+	],
+	[
+		'a table that alice does not own, migrated by her',
+		'SELECT 1',
+		'CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES; CREATE INDEX ON mal.t (b) WHERE mal.trap(14);'
+		  . ' GRANT ALL ON mal.t TO PUBLIC',
+		'',
+		q{SET ROLE alice; SELECT ext.flake_migrate('mal.t', 'id', 1, dry_run => true)},
+		'42501'
+	],
+);
+
+my $n = 0;
+foreach my $attack (@attacks)
+{
+	my ($name, $superuser, $mallory, $deed, $call, $codes, $must_act) = @$attack;
+	my $db = 'attack_' . ++$n;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db, $superuser);
+	$node->safe_psql($db, "SET ROLE mallory; $mallory");
+	$node->safe_psql($db,
+		"SET ROLE mallory; CREATE OR REPLACE FUNCTION mal.deed() RETURNS void LANGUAGE plpgsql AS \$deed\$BEGIN $deed END\$deed\$")
+	  if $deed ne '';
+
+	# From here on, in a new session.
+	my $from = -s $node->logfile;
+	my ($status, $stdout, $stderr) = $node->psql($db, $call,
+		extra_params => [ '--set=VERBOSITY=verbose' ]);
+	my $log = slurp_file($node->logfile, $from);
+	my @as = grep { $_ ne 'mallory' } $log =~ /trap \d+ as (\w+)/g;
+
+	is(join(' ', @as), '', "$name: nothing of hers is executed as another");
+	like($status == 0 ? 'none' : error_code($stdout, $stderr),
+		qr/^(?:$codes)$/, "$name: it is refused");
+	like($log, qr/deed done/, "$name: she has acted") if $must_act;
+}
+is( $node->safe_psql(
+		'postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}),
+	'f',
+	'mallory is no superuser');
+
+# The traps work.
+my $from = -s $node->logfile;
+$node->safe_psql('attack_1', 'SELECT mal.trap(0)');
+like(
+	slurp_file($node->logfile, $from),
+	qr/trap 0 as \w+/,
+	'what a superuser calls himself runs as superuser');
+
+$node->stop;
+done_testing();
