@@ -1858,6 +1858,9 @@ BEGIN
         END;
     END LOOP;
 
+    -- This can execute what is the owner's, so what it can change is looked at later.
+    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+
     SELECT c.relname, r.reason INTO problem
     FROM unnest(views) AS v (id)
     JOIN pg_class c ON c.oid = v.id
@@ -1902,7 +1905,6 @@ BEGIN
     -- generator they are made to, if the tick after that of the largest can be
     -- minted by now; else they do when that tick has come, for which there is only
     -- a moment's time.
-    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
     waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
     IF largest IS NULL THEN
         is_refused := false;

@@ -212,6 +212,35 @@ check_all(const Known *known, int count, Known (*look_at) (Oid oid),
 	}
 }
 
+/* The extension that a function belongs to, and its schema. */
+typedef struct OwnExtension
+{
+	Oid			function;
+	Oid			extension;
+	Known		schema;
+} OwnExtension;
+
+static OwnExtension
+look_at_extension(Oid function)
+{
+	OwnExtension own;
+
+	own.function = function;
+	own.extension = getExtensionOfObject(ProcedureRelationId, function);
+	own.schema = look_at_schema(get_func_namespace(function));
+	return own;
+}
+
+/* E1 */
+static void
+check_extension(const OwnExtension *own)
+{
+	if (!OidIsValid(own->extension) ||
+		getExtensionOfObject(ProcedureRelationId, own->function) != own->extension)
+		changed_meanwhile("extension \"flakeid\"");
+	check_all(&own->schema, 1, look_at_schema, "schema");
+}
+
 /* E2 */
 static void
 check_relation(const Step *step)
@@ -273,11 +302,9 @@ read_step(const Datum *values, const bool *nulls)
 Datum
 flake_execute_steps(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
-	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
+	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
 	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(3);
 	bool		announce = PG_GETARG_BOOL(4);
-	Known		own_schema = look_at_schema(get_func_namespace(function));
 	int			schema_count;
 	Known	   *schemas = look_at_all(PG_GETARG_ARRAYTYPE_P(1), look_at_schema,
 									  &schema_count);
@@ -299,10 +326,7 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		Step		step;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!OidIsValid(extension) ||
-			getExtensionOfObject(ProcedureRelationId, function) != extension)
-			changed_meanwhile("extension \"flakeid\"");
-		check_all(&own_schema, 1, look_at_schema, "schema");
+		check_extension(&own);
 		check_all(schemas, schema_count, look_at_schema, "schema");
 		check_all(relations, relation_count, look_at_relation, "relation");
 		if (i >= count)
@@ -324,11 +348,13 @@ flake_execute_steps(PG_FUNCTION_ARGS)
  *
  * The largest value in a column of an integer type, as its table's owner sees
  * it: planning alone can execute what is in an index.  Rows that are hidden even
- * from him are an error.
+ * from him are an error.  So is a change of what the function that calls this
+ * will name next (E1).
  */
 Datum
 flake_largest(PG_FUNCTION_ARGS)
 {
+	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
 	Relation	rel = relation_open(PG_GETARG_OID(1), AccessShareLock);
 	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
 	char	   *name = RelationGetRelationName(rel);
@@ -353,6 +379,7 @@ flake_largest(PG_FUNCTION_ARGS)
 	largest = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	SPI_finish();
 	relation_close(rel, NoLock);
+	check_extension(&own);
 	if (isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(largest);

@@ -311,6 +311,16 @@ foreach my $doing (
 		),
 		'55000',
 		"$doing: refused");
+	if ($doing =~ / ext /)
+	{
+		# while no more is done than to look for the largest id
+		is( code(
+				$session,
+				"SELECT ext.flake_migrate('hers.thing', 'id', 5, dry_run => $_)"),
+			'55000',
+			"$doing: flake_migrate(), dry_run => $_: refused")
+		  foreach qw(true false);
+	}
 	end_session($session);
 }
 
