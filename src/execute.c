@@ -10,8 +10,8 @@
  * its place.  So several commands are executed by one call, which resolves
  * nothing by name in between, and before each of them
  *
- *	E1	the extension, the schemas and the relations that the commands name are
- *		still the same, with the same names and owners, and
+ *	E1	the extension, the schemas, the relations and the types that the commands
+ *		name are still the same, with the same names and owners, and
  *	E2	the relation that the command is about belongs to the role that it is
  *		executed as.  If it is one that an earlier command has made, no older one
  *		is in its place.
@@ -130,8 +130,8 @@ typedef struct Known
 {
 	Oid			oid;
 	char	   *name;
-	Oid			schema;			/* of a relation */
-	Oid			owner;			/* of a relation */
+	Oid			schema;			/* of a relation or a type */
+	Oid			owner;			/* likewise */
 } Known;
 
 /* A command, and the relation that it is about. */
@@ -162,6 +162,24 @@ look_at_relation(Oid oid)
 	{
 		known.schema = get_rel_namespace(oid);
 		known.owner = flake_relation_owner(oid);
+	}
+	return known;
+}
+
+static Known
+look_at_type(Oid oid)
+{
+	Known		known = {.oid = oid};
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(oid));
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+
+		known.name = pstrdup(NameStr(form->typname));
+		known.schema = form->typnamespace;
+		known.owner = form->typowner;
+		ReleaseSysCache(tuple);
 	}
 	return known;
 }
@@ -290,27 +308,30 @@ read_step(const Datum *values, const bool *nulls)
 
 /*
  * flake_execute_steps(ticket flake_ticket, schemas oid[], relations oid[],
- *	steps text[], announce boolean) returns void
+ *	types oid[], steps text[], announce boolean) returns void
  *
  * steps is an array of rows (role, relation, its OID, command).  A role is an
  * OID.  A relation is the qualified name, as SQL has to have it, of the one that
  * the command is about, or null; without an OID, it is one that an earlier
  * step has made.  The commands name these relations, those of the argument with
- * that name, and what is in these schemas.  With announce there is a NOTICE
- * before each.
+ * that name, these types, and what is in these schemas.  With announce there is a
+ * NOTICE before each.
  */
 Datum
 flake_execute_steps(PG_FUNCTION_ARGS)
 {
 	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
-	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(3);
-	bool		announce = PG_GETARG_BOOL(4);
+	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(4);
+	bool		announce = PG_GETARG_BOOL(5);
 	int			schema_count;
 	Known	   *schemas = look_at_all(PG_GETARG_ARRAYTYPE_P(1), look_at_schema,
 									  &schema_count);
 	int			relation_count;
 	Known	   *relations = look_at_all(PG_GETARG_ARRAYTYPE_P(2), look_at_relation,
 										&relation_count);
+	int			type_count;
+	Known	   *types = look_at_all(PG_GETARG_ARRAYTYPE_P(3), look_at_type,
+									&type_count);
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
@@ -329,6 +350,7 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		check_extension(&own);
 		check_all(schemas, schema_count, look_at_schema, "schema");
 		check_all(relations, relation_count, look_at_relation, "relation");
+		check_all(types, type_count, look_at_type, "type");
 		if (i >= count)
 			break;
 		step = read_step(&values[i], &nulls[i]);
