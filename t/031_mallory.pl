@@ -14,7 +14,8 @@
 # which have plans of it.
 #
 # All calls that can wait at one moment do so at once, in one copy of a database.
-# "make test" tries a sample, about a minute of it; in the environment
+# "make test" tries a sample, for about half a minute; in the environment, or as
+# arguments to make,
 #
 #	MALLORY			how many databases to try, or "all"
 #	MALLORY_SEED	which ones

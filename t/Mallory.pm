@@ -59,8 +59,8 @@ my @ticket  = ("{x}.flake_guard('{o}')");
 my @tickets = (@ticket, 'NULL');
 # The last index of a table
 my %index = map {
-	$_ => "(SELECT pg_catalog.max(indexrelid) FROM pg_catalog.pg_index"
-	  . " WHERE indrelid = pg_catalog.to_regclass('$_'))"
+	$_ => '(SELECT pg_catalog.max(indexrelid) FROM pg_catalog.pg_index WHERE indrelid'
+	  . " OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass('$_') AS oid))"
 } qw({s}.item tmpl.cart);
 
 my %arguments = (
