@@ -831,12 +831,12 @@ COMMENT ON FUNCTION @extschema@.flake_guard_tree(@extschema@.flake_ticket, oid) 
 'locks a table or view in mode ACCESS EXCLUSIVE until the end of the transaction, and what inherits from it; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
 CREATE FUNCTION @extschema@.flake_execute_steps(ticket @extschema@.flake_ticket, schemas oid[], relations oid[],
-    steps text[], announce boolean)
+    types oid[], steps text[], announce boolean)
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_execute_steps'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], text[], boolean) IS
+COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], oid[], text[], boolean) IS
 'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
 
 CREATE FUNCTION @extschema@.flake_largest(ticket @extschema@.flake_ticket, relation oid, attribute name)
@@ -1322,7 +1322,7 @@ BEGIN
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
-    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, statements, false);
+    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], statements, false);
 
     -- Whatever was executed, the copy is there, is bound to what the template is
     -- bound to, and lets nobody do more.
@@ -1603,7 +1603,7 @@ BEGIN
     END LOOP;
 
     -- As the owner: a partition key and a default partition can have code of his.
-    PERFORM @extschema@.flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], steps, false);
+    PERFORM @extschema@.flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], '{}'::oid[], steps, false);
     RETURN QUERY SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
                  WHERE p.lower_bound = ANY (created) ORDER BY p.lower_bound;
 END
@@ -1678,7 +1678,7 @@ BEGIN
 
     IF NOT "concurrently" AND steps <> '{}' THEN
         -- As the owners, whose code can be executed when one is detached.
-        PERFORM @extschema@.flake_execute_steps(ticket, schemas, ARRAY[parent]::oid[], steps, false);
+        PERFORM @extschema@.flake_execute_steps(ticket, schemas, ARRAY[parent]::oid[], '{}'::oid[], steps, false);
     END IF;
     RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i;
 END
@@ -1754,6 +1754,7 @@ DECLARE
     views pg_catalog.oid[];     -- views on them, those on others last
     view_names pg_catalog.text[];
     schemas pg_catalog.oid[];
+    types pg_catalog.oid[];     -- what the views name
     locks pg_catalog.oid[];     -- the tables and views, in this order
     locked pg_catalog.oid[];
     first pg_catalog.oid;       -- the one of these to wait for
@@ -1880,6 +1881,9 @@ BEGIN
         END;
     END LOOP;
 
+    -- This can execute what is the owner's, so what it can change is looked at later.
+    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+
     SELECT c.relname, r.reason INTO problem
     FROM unnest(views) AS v (id)
     JOIN pg_class c ON c.oid = v.id
@@ -1888,7 +1892,9 @@ BEGIN
         WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND rulename <> '_RETURN') THEN 'It has rules.'
         WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'It has triggers.'
         WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'It has defaults.'
-        -- To read a constant of a domain, or of a type with one in it, is to check it.
+        -- To read a constant of a domain, or of a type with one in it, is to check it;
+        -- and what is executed meanwhile can give a check to a domain, and a domain to
+        -- a composite type.
         WHEN EXISTS (
             WITH RECURSIVE part (oid) AS (
                 SELECT d.refobjid
@@ -1907,10 +1913,9 @@ BEGIN
                     SELECT rngsubtype FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)) AS p (oid)
             )
             SELECT FROM part
-            JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller
-            JOIN pg_constraint k ON k.contypid = t.oid
+            JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller AND t.typtype IN ('c', 'd') AND t.typrelid <> ALL (views)
             JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
-        ) THEN 'It has a domain in it whose owner, another role, has written a check for it.'
+        ) THEN 'It has a domain or a composite type in it whose owner, another role, can write a check for it.'
         END) AS r (reason)
     WHERE r.reason IS NOT NULL LIMIT 1;
     IF FOUND THEN
@@ -1924,7 +1929,6 @@ BEGIN
     -- generator they are made to, if the tick after that of the largest can be
     -- minted by now; else they do when that tick has come, for which there is only
     -- a moment's time.
-    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
     waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
     IF largest IS NULL THEN
         is_refused := false;
@@ -2062,7 +2066,14 @@ BEGIN
                         SELECT oid FROM heir);
         view_names := ARRAY(SELECT v::regclass::text FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i);
         named := @extschema@.flake_named_by(tables, coalesce(views, '{}'));
-        PERFORM @extschema@.flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, steps, true);
+        types := ARRAY(SELECT DISTINCT d.refobjid
+                       FROM pg_rewrite w
+                       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                       JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+                       WHERE w.ev_class = ANY (views));
+        schemas := schemas || ARRAY(SELECT DISTINCT typnamespace FROM pg_type WHERE oid = ANY (types));
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@.flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
         FULL JOIN jsonb_each(@extschema@.flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)

@@ -10,9 +10,9 @@
  * its place.  So several commands are executed by one call, which resolves
  * nothing by name in between, and before each of them
  *
- *	E1	the extension, the schemas and the relations that the commands name are
- *		still the same, with the same names and owners; so are the relations that
- *		earlier commands have made; and
+ *	E1	the extension, the schemas, the relations and the types that the commands
+ *		name are still the same, with the same names and owners; so are the
+ *		relations that earlier commands have made; and
  *	E2	the relation that the command is about belongs to the role that it is
  *		executed as.
  *
@@ -131,8 +131,8 @@ typedef struct Known
 {
 	Oid			oid;
 	char	   *name;
-	Oid			schema;			/* of a relation */
-	Oid			owner;			/* of a relation */
+	Oid			schema;			/* of a relation or a type */
+	Oid			owner;			/* likewise */
 } Known;
 
 /* A command, and the relation that it is about. */
@@ -164,6 +164,24 @@ look_at_relation(Oid oid)
 	{
 		known.schema = get_rel_namespace(oid);
 		known.owner = flake_relation_owner(oid);
+	}
+	return known;
+}
+
+static Known
+look_at_type(Oid oid)
+{
+	Known		known = {.oid = oid};
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(oid));
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+
+		known.name = pstrdup(NameStr(form->typname));
+		known.schema = form->typnamespace;
+		known.owner = form->typowner;
+		ReleaseSysCache(tuple);
 	}
 	return known;
 }
@@ -229,6 +247,35 @@ is_new_of(Oid relation, Oid role)
 	return result;
 }
 
+/* The extension that a function belongs to, and its schema. */
+typedef struct OwnExtension
+{
+	Oid			function;
+	Oid			extension;
+	Known		schema;
+} OwnExtension;
+
+static OwnExtension
+look_at_extension(Oid function)
+{
+	OwnExtension own;
+
+	own.function = function;
+	own.extension = getExtensionOfObject(ProcedureRelationId, function);
+	own.schema = look_at_schema(get_func_namespace(function));
+	return own;
+}
+
+/* E1 */
+static void
+check_extension(const OwnExtension *own)
+{
+	if (!OidIsValid(own->extension) ||
+		getExtensionOfObject(ProcedureRelationId, own->function) != own->extension)
+		changed_meanwhile("extension \"flakeid\"");
+	check_all(&own->schema, 1, look_at_schema, "schema");
+}
+
 /* E2 */
 static void
 check_relation(const Step *step)
@@ -291,29 +338,30 @@ read_step(const Datum *values, const bool *nulls)
 
 /*
  * flake_execute_steps(ticket flake_ticket, schemas oid[], relations oid[],
- *	steps text[], announce boolean) returns void
+ *	types oid[], steps text[], announce boolean) returns void
  *
  * steps is an array of rows (role, relation, its OID, command).  A role is an
  * OID.  A relation is the qualified name, as SQL has to have it, of the one that
  * the command is about, or null.  In place of its OID stands "new" if the command
- * makes it, and null if an earlier one has made it.  The commands name these relations, those of the argument with
- * that name, and what is in these schemas.  With announce there is a NOTICE
- * before each.
+ * makes it, and null if an earlier one has made it.  The commands name these
+ * relations, those of the argument with that name, these types, and what is in
+ * these schemas.  With announce there is a NOTICE before each.
  */
 Datum
 flake_execute_steps(PG_FUNCTION_ARGS)
 {
-	Oid			function = fcinfo->flinfo->fn_oid;
-	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
-	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(3);
-	bool		announce = PG_GETARG_BOOL(4);
-	Known		own_schema = look_at_schema(get_func_namespace(function));
+	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
+	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(4);
+	bool		announce = PG_GETARG_BOOL(5);
 	int			schema_count;
 	Known	   *schemas = look_at_all(PG_GETARG_ARRAYTYPE_P(1), look_at_schema,
 									  &schema_count);
 	int			relation_count;
 	Known	   *relations = look_at_all(PG_GETARG_ARRAYTYPE_P(2), look_at_relation,
 										&relation_count);
+	int			type_count;
+	Known	   *types = look_at_all(PG_GETARG_ARRAYTYPE_P(3), look_at_type,
+									&type_count);
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
@@ -331,12 +379,10 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		Step		step;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!OidIsValid(extension) ||
-			getExtensionOfObject(ProcedureRelationId, function) != extension)
-			changed_meanwhile("extension \"flakeid\"");
-		check_all(&own_schema, 1, look_at_schema, "schema");
+		check_extension(&own);
 		check_all(schemas, schema_count, look_at_schema, "schema");
 		check_all(relations, relation_count, look_at_relation, "relation");
+		check_all(types, type_count, look_at_type, "type");
 		if (i >= count)
 			break;
 		step = read_step(&values[i], &nulls[i]);
@@ -358,11 +404,13 @@ flake_execute_steps(PG_FUNCTION_ARGS)
  *
  * The largest value in a column of an integer type, as its table's owner sees
  * it: planning alone can execute what is in an index.  Rows that are hidden even
- * from him are an error.
+ * from him are an error.  So is a change of what the function that calls this
+ * will name next (E1).
  */
 Datum
 flake_largest(PG_FUNCTION_ARGS)
 {
+	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
 	Relation	rel = relation_open(PG_GETARG_OID(1), AccessShareLock);
 	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
 	char	   *name = RelationGetRelationName(rel);
@@ -387,6 +435,7 @@ flake_largest(PG_FUNCTION_ARGS)
 	largest = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	SPI_finish();
 	relation_close(rel, NoLock);
+	check_extension(&own);
 	if (isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(largest);

@@ -311,6 +311,16 @@ foreach my $doing (
 		),
 		'55000',
 		"$doing: refused");
+	if ($doing =~ / ext /)
+	{
+		# while no more is done than to look for the largest id
+		is( code(
+				$session,
+				"SELECT ext.flake_migrate('hers.thing', 'id', 5, dry_run => $_)"),
+			'55000',
+			"$doing: flake_migrate(), dry_run => $_: refused")
+		  foreach qw(true false);
+	}
 	end_session($session);
 }
 
@@ -346,6 +356,51 @@ is(code($superuser, q(SELECT ext.flake_migrate('hers.item', 'id', 5))),
 value($superuser, 'TABLE public.of_superuser');
 is(as_superuser($database), 0, 'and is not executed');
 end_session($superuser);
+
+# What runs as mallory between the drop of a view and its creation changes what a
+# constant in it is read as.
+foreach my $case (
+	[
+		'a check for a domain',
+		'CREATE DOMAIN hers.later AS int; CREATE TYPE hers.pair AS (a hers.later)',
+		q('(1)'::hers.pair),
+		'ALTER DOMAIN hers.later ADD CHECK (trap.note())', '0A000'
+	],
+	[
+		'a domain in place of a type',
+		q(CREATE TYPE hers.mood AS ENUM ('glad')),
+		q('glad'::hers.mood),
+		q{IF pg_catalog.to_regtype('hers.gone') IS NULL THEN
+			ALTER TYPE hers.mood RENAME TO gone; CREATE DOMAIN hers.mood AS text CHECK (trap.note());
+		END IF},
+		'55000'
+	])
+{
+	my ($what, $types, $constant, $doing, $code) = @$case;
+
+	$database = new_database();
+	$node->safe_psql(
+		$database, qq{
+		SET SESSION AUTHORIZATION mallory;
+		$types;
+		CREATE FUNCTION hers.do() RETURNS void LANGUAGE plpgsql AS \$\$
+		BEGIN
+			IF pg_catalog.to_regclass('hers.constant') IS NULL THEN
+				$doing;
+			END IF;
+		END \$\$;
+		CREATE FUNCTION hers.act() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM hers.do(); RETURN true; END';
+		CREATE VIEW hers.constant AS SELECT id, $constant FROM hers.item;
+		CREATE INDEX ON hers.item (id) WHERE hers.act();
+		DELETE FROM trap.sprung;
+	});
+	$superuser = new_session($node, $database);
+	value($superuser, 'SET client_min_messages = warning');
+	is(code($superuser, q(SELECT ext.flake_migrate('hers.item', 'id', 5))),
+		$code, "$what, made meanwhile, is refused");
+	is(as_superuser($database), 0, 'and its check is not executed');
+	end_session($superuser);
+}
 
 #
 # Functions in PL/pgSQL that she had compiled, in the superuser's session, with types

@@ -48,51 +48,95 @@ my %schema_of = (
 my %home_of = (boss => 'vic', alice => 'ali', mallory => 'mal');
 
 # Arguments of each function: {s} is the caller's schema, {r} his role, {x} the
-# extension's, {n} a number of the call's own.
+# extension's, {o} that one's name when the extension was created, {n} a number of
+# the call's own.
 my @layout     = ("'instagram'");
 my @generators = ("'{x}.flake_default'", "'mal.g'");
+my @items      = ("'{s}.item'", "'mal.item'");
+my @parts      = ("'{s}.part'", "'mal.part'");
 # what says that the extension is there, and stays
-my @ticket = ("{x}.flake_guard('{x}')");
+my @ticket  = ("{x}.flake_guard('{o}')");
+my @tickets = (@ticket, 'NULL');
+# The last index of a table
+my %index = map {
+	$_ => '(SELECT pg_catalog.max(indexrelid) FROM pg_catalog.pg_index WHERE indrelid'
+	  . " OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass('$_') AS oid))"
+} qw({s}.item tmpl.cart);
 
 my %arguments = (
+	'flake_advance(regclass, bigint)' => [ map { [ $_, '5' ] } @generators ],
 	'flake_attach(integer, bigint, regclass)' =>
 	  [ map { [ '{n}', 'NULL', $_ ] } @generators ],
 	'flake_between(bigint, timestamp with time zone, timestamp with time zone, flake_layout)'
 	  => [ [ '5', 'now()', 'now()', @layout ] ],
 	'flake_ceil(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
+	'flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
+	'flake_copy_index(oid, regclass)' => [
+		[ $index{'{s}.item'}, "'mal.spare'" ],
+		[ $index{'tmpl.cart'}, "'mal.cart'" ]
+	],
 	'flake_create_generator(text, flake_layout, bigint)' =>
 	  [ [ "'{s}.new_{n}'", @layout, '5' ] ],
 	'flake_create_partitions(regclass, interval, timestamp with time zone, timestamp with time zone, flake_layout, text)'
 	  => [
-		[
-			"'{s}.part'",    "'1 day'",
-			"'2026-06-01Z'", "'2026-06-03Z'",
-			@layout,         "'UTC'"
-		]
+		map {
+			[
+				$_,              "'1 day'",
+				"'2026-06-01Z'", "'2026-06-03Z'",
+				@layout,         "'UTC'"
+			]
+		} @parts
+	  ],
+	'flake_create_partitions_guarded(flake_ticket, regclass, interval, timestamp with time zone, timestamp with time zone, flake_layout, text)'
+	  => [
+		map {
+			[
+				$_,              "'{s}.part'",
+				"'1 day'",       "'2026-06-01Z'",
+				"'2026-06-03Z'", @layout,
+				"'UTC'"
+			]
+		} @tickets
 	  ],
 	'flake_create_shard(integer, name, name)' =>
 	  [ [ '{n}', "'tmpl'", 'NULL' ] ],
+	'flake_create_shard_guarded(flake_ticket, integer, name, name)' =>
+	  [ map { [ $_, '{n}', "'tmpl'", 'NULL' ] } @tickets ],
 	'flake_decode(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_detach(integer, regclass)'    =>
 	  [ map { [ '{n}', $_ ] } @generators ],
 	'flake_drop_partitions(regclass, timestamp with time zone, flake_layout, boolean)'
-	  => [ [ "'{s}.part'", "'2026-02-01Z'", @layout, 'false' ] ],
+	  => [ map { [ $_, "'2026-02-01Z'", @layout, 'false' ] } @parts ],
+	'flake_drop_partitions_guarded(flake_ticket, regclass, timestamp with time zone, flake_layout, boolean)'
+	  => [
+		map { [ $_, "'{s}.part'", "'2026-02-01Z'", @layout, 'false' ] }
+		  @tickets
+	  ],
 	'flake_execute_as(oid, text)' =>
 	  [ [ "CAST('{r}' AS pg_catalog.regrole)", "'SELECT 1'" ] ],
-	'flake_execute_steps(flake_ticket, oid[], oid[], text[], boolean)' =>
-	  [ [ @ticket, "'{}'", "'{}'", "'{}'", 'false' ] ],
+	'flake_execute_steps(flake_ticket, oid[], oid[], oid[], text[], boolean)' =>
+	  [ map { [ $_, ("'{}'") x 4, 'false' ] } @tickets ],
 	'flake_explain(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_fields(bigint, flake_layout)'  => [ [ '5', @layout ] ],
 	'flake_floor(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
 	'flake_from_text(text, integer)'                   => [ [ "'5'", '62' ] ],
-	'flake_guard(text)'                                => [ ["'{x}'"] ],
+	'flake_guard(text)'                                => [ ["'{o}'"] ],
 	'flake_guard_relation(flake_ticket, oid, boolean)' =>
-	  [ [ @ticket, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] ],
+	  [
+		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] }
+		  @tickets
+	  ],
 	'flake_guard_schemas(flake_ticket, oid[])' =>
-	  [ [ @ticket, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] ],
+	  [
+		map { [ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] }
+		  @tickets
+	  ],
+	'flake_guard_tree(flake_ticket, oid)' => [
+		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)" ] } @tickets
+	],
 	'flake_horizon(regclass)'      => [ map { [$_] } @generators ],
 	'flake_horizon_time(regclass)' => [ map { [$_] } @generators ],
 	'flake_id()'                   => [ [] ],
@@ -101,6 +145,10 @@ my %arguments = (
 	  [ [ '3', "'{s}.g'" ], [ '{n}', "'mal.g'" ] ],
 	'flake_ids(integer, integer, regclass)' =>
 	  [ map { [ '{n}', '2', $_ ] } @generators ],
+	'flake_largest(flake_ticket, oid, name)' => [
+		(map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] } @tickets),
+		[ @ticket, "CAST('mal.item' AS pg_catalog.regclass)", "'id'" ]
+	],
 	'flake_last_id()'                                    => [ [] ],
 	'flake_layout_above(flake_layout, bigint, interval)' =>
 	  [ [ @layout, '5', "'1 day'" ] ],
@@ -121,7 +169,22 @@ my %arguments = (
 	  [ [ "'2026-01-01Z'", '5', '5', @layout ] ],
 	'flake_migrate(regclass, name, integer, regclass, boolean, boolean)' => [
 		[ "'{s}.item'", "'id'", '3', "'{s}.g'",      'true',  'false' ],
-		[ "'{s}.item'", "'id'", '3', $generators[0], 'false', 'true' ]
+		map { [ $_, "'id'", '3', $generators[0], 'false', 'true' ] } @items
+	],
+	'flake_migrate_guarded(flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean)'
+	  => [
+		map {
+			[
+				$_,        "'{s}.item'", "'id'",  '3',
+				"'{s}.g'", @layout,      'false', 'false'
+			]
+		} @tickets
+	  ],
+	'flake_named_by(oid[], oid[])' => [
+		[
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
+		]
 	],
 	'flake_objectid()'               => [ [] ],
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
@@ -146,6 +209,12 @@ my %arguments = (
 	'flake_sibling(bigint, regclass)' => [ map { [ '5', $_ ] } @generators ],
 	'flake_stat_reset()'              => [ [] ],
 	'flake_stat_slots()'              => [ [] ],
+	'flake_stranger(oid, oid)'        => [
+		[
+			"CAST('tmpl' AS pg_catalog.regnamespace)",
+			"CAST('{r}' AS pg_catalog.regrole)"
+		]
+	],
 	'flake_ticket_in(cstring)'        => [],              # always an error
 	'flake_ticket_out(flake_ticket)'  => [ [@ticket] ],
 	'flake_timestamp(bigint, flake_layout)' => [ [ '5', @layout ] ],
@@ -158,7 +227,9 @@ my %arguments = (
 	  [ ["'0000018d-0000-0000-0102-030405060708'"] ],
 	'flake_uuid_from_text(text, integer)' => [ [ "'5'", '62' ] ],
 	'flake_uuid_to_text(uuid, integer)'   =>
-	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ]);
+	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ],
+	'flake_would_exceed(regclass, integer, bigint)' =>
+	  [ map { [ $_, '3', '5' ] } @generators ]);
 
 # The functions of the extension that somebody may call.  Not those of mallory's
 # that she has added to it.
@@ -250,7 +321,9 @@ sub session
 
 	die "cannot connect to $dbname as $user: $answer->{message}"
 	  unless $session;
-	run($session, 'SET flakeid.shard = 4; SET statement_timeout = 60000');
+	# Long enough for calls that wait for others, and less than for the answer
+	run($session, 'SET flakeid.shard = 4; SET statement_timeout = '
+		  . 500 * $PostgreSQL::Test::Utils::timeout_default);
 	return $session;
 }
 
@@ -447,6 +520,7 @@ sub furnish
 			GRANT ALL ON SEQUENCE $s.g TO PUBLIC;
 			CREATE TABLE $s.item (id serial PRIMARY KEY, note text DEFAULT 'x');
 			INSERT INTO $s.item VALUES (DEFAULT);
+			CREATE INDEX ${s}_note ON $s.item (note);
 			CREATE VIEW $s.items AS SELECT * FROM $s.item;
 			CREATE TABLE $s.ids (id bigint DEFAULT $x.flake_id(3, '$s.g'));
 			CREATE TABLE $s.part (id bigint DEFAULT $x.flake_id(2), note text) PARTITION BY RANGE (id);
@@ -454,6 +528,13 @@ sub furnish
 			SELECT $x.flake_id(3, '$s.g')});
 		$session->close;
 	}
+
+	# What a superuser may do with what is hers
+	run($mallory, q{
+		CREATE TABLE mal.spare (id int, note text);
+		CREATE TABLE mal.cart (id bigint, n int);
+		CREATE INDEX ON mal.item (lower(note)) WHERE mal.act(3);
+		CREATE INDEX ON mal.part (note) WHERE mal.act(4)});
 
 	# What is owned by others comes after what is hers, and goes by names of which
 	# she can have better fitting ones.
@@ -531,7 +612,7 @@ sub calls
 {
 	my ($self, $helper, $role) = @_;
 	my @calls;
-	my %missing;
+	my (%missing, %seen);
 	my $x;
 	my @functions = run($helper, $members);
 	my @relations = run($helper, $relations);
@@ -556,7 +637,8 @@ sub calls
 			  @values;
 
 			$sql =~ s/\bnow\(\)/pg_catalog.now()/g;
-			push @calls, $self->call($title, $sql, $role, $x);
+			my $call = $self->call($title, $sql, $role, $x);
+			push @calls, $call unless $seen{ $call->{sql} }++;
 		}
 	}
 	foreach my $relation (@relations)
@@ -578,7 +660,9 @@ sub call
 	# 4, 5 or 7 thousand more are no other call's, and of this role only.
 	my $n = $number_of{$name} ||= 100 + keys %number_of;
 
-	s/\{s\}/$home_of{$role}/g, s/\{r\}/$role/g, s/\{x\}/$x/g foreach $sql;
+	s/\{s\}/$home_of{$role}/g, s/\{r\}/$role/g, s/\{x\}/$x/g,
+	  s/\{o\}/$self->{x}/g
+	  foreach $sql;
 	$name =~ s/\{x\}\.//g;
 	return {
 		name    => $name,
@@ -784,7 +868,7 @@ sub think_of_actions
 	  map {
 		(grep { /\S/ } split /;/, decorations($_, 'id')),
 		  "CREATE RULE r AS ON UPDATE TO $_ DO ALSO SELECT mal.spring('rule on $_')"
-	  } 'mal.item', 'mal.ids', $self->{role} eq 'minter' ? () : 'tmpl.cart';
+	  } qw(mal.item mal.ids mal.part mal.spare mal.cart), $self->{role} eq 'minter' ? () : 'tmpl.cart';
 	my %chains = (
 		'put tables in another schema of the name' => [
 			"ALTER SCHEMA $x RENAME TO away",
