@@ -110,20 +110,34 @@ flake_execute_as(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Executes a command as a role, or else as the current user. */
+/* Whether the current user can SET ROLE to another. */
+static bool
+can_become(Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return member_can_set_role(GetUserId(), role);
+#else
+	return is_member_of_role(GetUserId(), role);
+#endif
+}
+
+/*
+ * Executes a command as a role if the current user can become that.  Else he can
+ * execute it himself only if he has not got the role's rights either: then
+ * PostgreSQL says what he may not do, before anything of the role's is executed.
+ */
 static void
 execute_as_if_possible(Oid role, const char *command)
 {
-#if PG_VERSION_NUM >= 160000
-	bool		is_possible = member_can_set_role(GetUserId(), role);
-#else
-	bool		is_possible = is_member_of_role(GetUserId(), role);
-#endif
-
-	if (role != GetUserId() && is_possible)
+	if (role != GetUserId() && can_become(role))
 		execute_as(role, command);
-	else
+	else if (role == GetUserId() || !has_privs_of_role(GetUserId(), role))
 		execute(command);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("must be able to SET ROLE \"%s\"",
+						GetUserNameFromId(role, false))));
 }
 
 /* What an object was called, where it was, and whose it was, at first. */
@@ -411,16 +425,26 @@ Datum
 flake_largest(PG_FUNCTION_ARGS)
 {
 	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
-	Relation	rel = relation_open(PG_GETARG_OID(1), AccessShareLock);
-	char	   *schema = get_namespace_name(RelationGetNamespace(rel));
-	char	   *name = RelationGetRelationName(rel);
-	char	   *query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
-								 quote_identifier(NameStr(*PG_GETARG_NAME(2))),
-								 quote_qualified_identifier(schema, name));
+	Relation	rel = try_relation_open(PG_GETARG_OID(1), AccessShareLock);
+	char	   *schema;
+	char	   *name;
+	char	   *query;
 	int			guc_level;
 	Datum		largest;
 	bool		isnull;
 
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
+	schema = get_namespace_name(RelationGetNamespace(rel));
+	name = RelationGetRelationName(rel);
+	if (rel->rd_rel->relowner != GetUserId() && !can_become(rel->rd_rel->relowner))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(rel->rd_rel->relkind), name);
+	query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
+					 quote_identifier(NameStr(*PG_GETARG_NAME(2))),
+					 quote_qualified_identifier(schema, name));
 	if (RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true) != RelationGetRelid(rel))
 		changed_meanwhile(psprintf("relation \"%s\"", name));
 	if (SPI_connect() != SPI_OK_CONNECT)

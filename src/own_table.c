@@ -45,6 +45,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "own_table.h"
+#include "storage/lmgr.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -457,6 +458,26 @@ has_rows(const OwnTable *table, Oid generator)
 	return flake_own_table_find(table, table->index, 1, &key) != NULL;
 }
 
+/*
+ * Whether a generator is gone for good.
+ *
+ * The cache can say so of one that was created just now: its creator commits
+ * first, so that the rows are there, and sends the news after that.  But its lock
+ * on the sequence goes last, so getting one brings the news.
+ */
+static bool
+is_dropped(Oid generator)
+{
+	bool		is_gone;
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)) ||
+		!ConditionalLockRelationOid(generator, AccessShareLock))
+		return false;
+	is_gone = !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator));
+	UnlockRelationOid(generator, AccessShareLock);
+	return is_gone;
+}
+
 void
 flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
 {
@@ -464,8 +485,9 @@ flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
 
 	while (OidIsValid(generator = next_generator(table, generator)))
 	{
-		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)) &&
-			(unless_in == NULL || !has_rows(unless_in, generator)))
+		CHECK_FOR_INTERRUPTS();
+		if ((unless_in == NULL || !has_rows(unless_in, generator)) &&
+			is_dropped(generator))
 			remove_rows(table, generator);
 	}
 }

@@ -216,6 +216,35 @@ sub stop_at
 	return;
 }
 
+# Lets a stopped session go on, until it has come to a place again.
+sub stop_again
+{
+	my ($session, $place) = @_;
+	my ($phase, $function) = split ' ', $place;
+	my ($reached) =
+	  grep { (read_stops())[$_][0] == $REACHED } 0 .. $STOPS - 1;
+
+	foreach my $address (@{ $addresses{$function} })
+	{
+		my @stops = read_stops();
+
+		next
+		  if grep { $_->[0] == $ARMED && $_->[1] == $session->{pid} && $_->[2] == $address } @stops;
+		my ($number) = grep { $stops[$_][0] == $FREE } 0 .. $#stops;
+		write_stop($number, pack $STOP, $ARMED, $session->{pid}, $address,
+			$phase eq 'exit' ? 1 : 0, 0);
+	}
+	write_stop($reached, pack 'l', $GO_ON);
+	wait_until(
+		sub {
+			my @stops = read_stops();
+
+			return grep { $_ != $reached && $stops[$_][0] == $REACHED } 0 .. $#stops;
+		},
+		"a session is at $place again");
+	return;
+}
+
 # Lets a stopped session go on.
 sub let_go
 {
@@ -903,6 +932,32 @@ ok(waits_for($two, $one), 'lease: the same owner waits');
 is(value($three, lease('e')), $last - 1, 'lease: another does not');
 let_go($one);
 is(answer($_), $last, 'lease: one owner, one shard') foreach $one, $two;
+
+# The states of a generator that is committed just now, of which a session does not
+# know yet: others clean up what dropped generators have left.
+value($three, q(SELECT flake_create_generator('known')));
+value($one, 'BEGIN');
+value($one, q(SELECT flake_create_generator('unknown')));
+my $unknown = value($one, q(SELECT 'unknown'::regclass::oid));
+value($one, q(SELECT flake_detach(3, 'unknown')));
+value($three, "SELECT has_table_privilege($unknown, 'SELECT') IS NULL");
+stop_at($one, 'enter transaction_ends', 'COMMIT');
+my $rows_of_unknown =
+  "SELECT count(*) FROM flake_shard_state WHERE generator = $unknown";
+for my $times (1 .. 5)
+{
+	last if value($two, $rows_of_unknown);
+	stop_again($one, 'enter transaction_ends');
+}
+is(value($two, $rows_of_unknown), 1, 'remove: the row is committed');
+value($three, q(SELECT flake_detach(0, 'known')));
+let_go($one);
+answer($one);
+is(value($two, $rows_of_unknown),
+	1, 'remove: not of a generator that is committed just now');
+is_error('55000', 'remove: it is still detached',
+	ask($two, q(SELECT flake_id(3, 'unknown'))));
+value($three, 'DROP SEQUENCE known, unknown');
 
 # When these are over.
 set_clock($clock, 2 * 3600);
