@@ -1549,6 +1549,22 @@ BEGIN
     SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
     PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
 
+    -- What is made as the owner of the parent looks at the default partition, and
+    -- evaluates its checks.
+    SELECT c.relname INTO existing
+    FROM pg_partitioned_table p
+    CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
+    JOIN pg_class c ON c.oid = t.relid
+    WHERE p.partrelid = parent AND NOT pg_has_role(c.relowner, of_parent.relowner, 'MEMBER')
+      AND EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c')
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot create partitions of "%s" beside default partition "%s"', of_parent.relname, existing.relname),
+            DETAIL = 'They belong to different roles, and checks of the default partition would be evaluated as the owner of the table.',
+            HINT = 'Give both to one role with ALTER TABLE ... OWNER TO.';
+    END IF;
+
     -- Steps of all calls meet: they are counted from one Monday, in local time;
     -- those of hours and less from one instant.
     IF months > 0 THEN
@@ -1624,7 +1640,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 0A000 if another role has written a check for the default partition, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@.flake_drop_partitions_guarded(ticket @extschema@.flake_ticket,
     parent regclass, before timestamptz,

@@ -325,6 +325,33 @@ foreach my $doing (
 }
 
 #
+# A default partition of hers, of a table of the superuser's
+#
+
+$database = new_database();
+$node->safe_psql(
+	$database, q{
+	CREATE SCHEMA his;
+	GRANT USAGE ON SCHEMA his TO PUBLIC;
+	CREATE TABLE his.log (id bigint) PARTITION BY RANGE (id);
+	CREATE TABLE his.log_default PARTITION OF his.log DEFAULT;
+	ALTER TABLE his.log_default OWNER TO mallory;
+	SET SESSION AUTHORIZATION mallory;
+	ALTER TABLE his.log_default ADD CONSTRAINT trap CHECK (trap.constant(1));
+	DELETE FROM trap.sprung;
+});
+$superuser = new_session($node, $database);
+value($superuser, 'SET client_min_messages = warning');
+my $call =
+  q(SELECT count(*) FROM ext.flake_create_partitions('his.log', '1 day', '2026-01-01Z', '2026-01-03Z', zone => 'UTC'));
+is(code($superuser, $call),
+	'0A000', 'a check of hers in a default partition is refused');
+is(as_superuser($database), 0, 'and is not executed');
+value($superuser, 'ALTER TABLE his.log_default DROP CONSTRAINT trap');
+is(value($superuser, $call), 2, 'without it, partitions are made');
+end_session($superuser);
+
+#
 # Views: created again by the superuser from text
 #
 
