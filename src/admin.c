@@ -383,24 +383,17 @@ typedef struct SlotAdvance
 } SlotAdvance;
 
 /*
- * Raises an open slot's last value.  Who is in the midst of a claim, and has
- * read the floor before it was raised, finds another last value than he has
- * read, and starts over (M1).  A closed slot is opened before the next claim,
- * and the floor is read after that.
+ * Raises a slot's last value.  Who is in the midst of a claim, and has read the
+ * floor before it was raised, finds another last value than he has read, and
+ * starts over (M1): also if the slot is closed now, and opened before that.
  */
 static void
 advance_slot(Slot *slot, void *arg)
 {
 	const SlotAdvance *advance = arg;
-	uint64		last = pg_atomic_read_u64(&slot->last);
 
-	if (slot->key.generator != advance->generator)
-		return;
-	while ((int64) last != FLAKE_PACKED_NONE &&
-		   (int64) last < advance->above &&
-		   !pg_atomic_compare_exchange_u64(&slot->last, &last,
-										   (uint64) advance->above))
-		;
+	if (slot->key.generator == advance->generator)
+		flake_slot_advance(slot, advance->above);
 }
 
 /* ERROR for the generators of UUIDs and ObjectIDs: bigints are not their ids. */

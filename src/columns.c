@@ -396,7 +396,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	ScanDirection direction = BackwardScanDirection;
 	Snapshot	snapshot;
 	Oid			index;
-	char		generated;
+	Form_pg_attribute form;
 
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		cannot_search(search,
@@ -407,8 +407,19 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 		relation_close(rel, NoLock);
 		return;
 	}
-	generated = TupleDescAttr(RelationGetDescr(rel), attribute - 1)->attgenerated;
-	if (generated != '\0' && generated != ATTRIBUTE_GENERATED_STORED)
+
+	/* The values are read as the type says: so do not rely on the parent's. */
+	if (attribute <= InvalidAttrNumber)
+		cannot_search(search,
+					  psprintf("Table \"%s\" does not have it.",
+							   RelationGetRelationName(rel)));
+	form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	if (getBaseType(form->atttypid) != search->type)
+		cannot_search(search,
+					  psprintf("It has another type in table \"%s\".",
+							   RelationGetRelationName(rel)));
+	if (form->attgenerated != '\0' &&
+		form->attgenerated != ATTRIBUTE_GENERATED_STORED)
 		cannot_search(search, "Its values are not stored.");
 
 	/* With the lock on the table, what is committed by now. */
@@ -421,6 +432,28 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 		search_rows(search, rel, attribute, snapshot);
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
+}
+
+/*
+ * A table with all of its partitions and children, locked.
+ *
+ * find_all_inheritors() does not look again at what it has waited for, which
+ * may have left the inheritance meanwhile, and have other columns since.  What
+ * was locked before it is found can do so no more.
+ */
+static List *
+lock_inheritors(Oid relation)
+{
+	List	   *locked;
+	List	   *found = NIL;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		locked = found;
+		found = find_all_inheritors(relation, AccessShareLock, NULL);
+	} while (list_difference_oid(found, locked) != NIL);
+	return found;
 }
 
 /* Searches a column with all of its partitions and children. */
@@ -446,7 +479,7 @@ search_column(Relation rel, AttrNumber attribute, int64 below, LiveIds *live)
 		cannot_search(&search, psprintf("Its type is %s.",
 										format_type_be(search.type)));
 
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), AccessShareLock, NULL))
+	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
 		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))

@@ -74,7 +74,7 @@ typedef struct Slot
 	pg_atomic_uint64 wait_us;	/* how long, in all */
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
 
-	LWLock		lock;			/* held while it is opened or closed */
+	LWLock		lock;			/* held while it is opened, closed or advanced */
 } Slot;
 
 /* Asks for the header's memory at server start, if the library is preloaded. */
@@ -86,8 +86,9 @@ extern void flake_shmem_init(void);
 /*
  * The entry of this database's generator (and shard), made if there is none.
  * The slots for UUIDs and ObjectIDs are the same for all databases, because
- * such ids say of where they are from only the server.  ERROR 53200 if shared memory, or what flakeid allows itself of it, is used
- * up; 53100 if the file system that holds it is.
+ * such ids say of where they are from only the server.  ERROR 53200 if shared
+ * memory, or what flakeid allows itself of it, is used up; 53100 if the file
+ * system that holds it is.
  */
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);

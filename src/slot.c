@@ -575,6 +575,26 @@ flake_slot_open(Slot *slot, int64 above)
 	LWLockRelease(&slot->lock);
 }
 
+/*
+ * A closed slot takes part, and one that may be closed again: who has begun a
+ * claim before finds last as it was if it is opened at an old resume, and
+ * ends below.  Only where nothing was ever claimed has nobody begun.
+ */
+void
+flake_slot_advance(Slot *slot, int64 value)
+{
+	uint64		last;
+
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+	if (flake_slot_last(slot) != FLAKE_PACKED_NONE)
+		raise_resume(slot, value);
+	last = pg_atomic_read_u64(&slot->last);
+	while ((int64) last != FLAKE_PACKED_NONE && (int64) last < value &&
+		   !pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) value))
+		;
+	LWLockRelease(&slot->lock);
+}
+
 void
 flake_slot_rewind(Slot *slot, int64 value)
 {

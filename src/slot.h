@@ -45,6 +45,12 @@ extern int64 flake_slot_close(Slot *slot);
  */
 extern void flake_slot_open(Slot *slot, int64 above);
 
+/*
+ * Raises a slot's last value to at least a packed value, also if it is closed:
+ * no claim that has begun before, with an older floor, ends below after this.
+ */
+extern void flake_slot_advance(Slot *slot, int64 value);
+
 /* Sets a slot back, and closes it; nobody mints from it meanwhile. */
 extern void flake_slot_rewind(Slot *slot, int64 value);
 

@@ -439,6 +439,65 @@ is(value($admin, 'SELECT string_agg(who, $$,$$) FROM hers.sprung'),
 	'', 'a schema is renamed: and nothing in its place');
 value($admin,
 	'SET client_min_messages = error; DROP SCHEMA hers, gone CASCADE');
+
+# When it gets at a child, that is none any more, and has another column of that
+# name; nor does a child that comes in its place go unsearched.
+value(
+	$admin, q(
+CREATE SCHEMA hers AUTHORIZATION mallory;
+GRANT USAGE ON SEQUENCE loose_id TO mallory;
+SET ROLE mallory;
+CREATE TABLE hers.parent (id text DEFAULT flake_id(5, 'loose_id'));
+CREATE TABLE hers.child () INHERITS (hers.parent);
+CREATE TABLE hers.later (LIKE hers.parent);
+INSERT INTO hers.child VALUES (1);
+INSERT INTO hers.later VALUES (9223372036854775807);
+RESET ROLE));
+foreach my $case (
+	[ 'DROP COLUMN id', undef ],
+	[
+		'DROP COLUMN id, ADD COLUMN id bigint DEFAULT 4702111234474983745',
+		undef
+	],
+	[
+		'ALTER COLUMN id DROP DEFAULT; ALTER TABLE hers.later INHERIT hers.parent',
+		'Column hers\.parent\.id has 9223372036854775807, '
+	])
+{
+	my ($change, $detail) = @$case;
+
+	value(
+		$one, qq(
+SET ROLE mallory;
+BEGIN;
+ALTER TABLE hers.child NO INHERIT hers.parent;
+ALTER TABLE hers.child $change));
+	send_query($admin, "SELECT flake_rewind('loose_id', $below)");
+	$node->poll_query_until('postgres',
+			'SELECT count(*) = 1 FROM pg_locks'
+		  . q( WHERE NOT granted AND relation = 'hers.child'::regclass))
+	  or die 'flake_rewind() does not wait';
+	value($one, 'COMMIT; RESET ROLE');
+	@answer = get_answer($admin);
+	if (defined $detail)
+	{
+		like($answer[1], qr/^DETAIL:  $detail/m,
+			"a child goes, $change: another is searched");
+		next;
+	}
+	is($answer[1], '', "a child goes, $change: no more is searched");
+	set_clock($clock, $ahead);
+	value($two, q(SELECT flake_id(5, 'loose_id')));
+	set_clock($clock, 0);
+	value(
+		$admin, q(
+SET ROLE mallory;
+DROP TABLE hers.child;
+CREATE TABLE hers.child () INHERITS (hers.parent);
+INSERT INTO hers.child VALUES (1);
+RESET ROLE));
+}
+value($admin, 'SET client_min_messages = error; DROP SCHEMA hers CASCADE');
 value($admin, "SELECT flake_rewind('loose_id', $below, force => true)");
 check_ids('after all of these',
 	$below, map { value($_, q(SELECT flake_id(5, 'loose_id'))) } $two, $one);

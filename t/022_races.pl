@@ -438,6 +438,30 @@ value($two, "SELECT flake_advance('dense', $above)");
 let_go($one);
 is(answer($one), $above + 1, 'claim: advanced, the same without time');
 
+# It is advanced while the slot is closed, which is then opened, by who has not
+# claimed anything yet.
+foreach my $case (
+	[ 'flake_default', 4, 'exit choose_by_clock', 30000 << 23 ],
+	[ 'dense', 0, 'enter flake_horizon_margin', 500 ])
+{
+	my ($generator, $shard, $place, $distance) = @$case;
+
+	$above =
+	  value($one, "SELECT flake_id($shard, '$generator')") + $distance;
+	stop_at($one, $place, "SELECT flake_id($shard, '$generator')");
+	value($two, "BEGIN; SELECT flake_detach($shard, '$generator')");
+	value($three, "SELECT flake_advance('$generator', $above)");
+	value($two, 'ROLLBACK');
+	stop_at($two, 'exit flake_slot_open',
+		"SELECT flake_id($shard, '$generator')");
+	let_go($one);
+	cmp_ok(answer($one), '>', $above,
+		"claim: advanced while the slot was closed, $generator");
+	let_go($two);
+	cmp_ok(answer($two), '>', $above,
+		"claim: who has opened it, too, $generator");
+}
+
 # Detached while a claim is under way; and the other way round.
 stop_at($one, 'exit choose_by_clock', 'SELECT flake_id(4)');
 value($two, 'SELECT flake_detach(4)');
