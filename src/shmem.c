@@ -26,8 +26,8 @@
 #include "catalog/pg_database.h"
 #include "layout.h"
 #include "lib/dshash.h"
+#include "lib/qunique.h"
 #include "miscadmin.h"
-#include "nodes/pg_list.h"
 #include "shmem.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -36,6 +36,7 @@
 #include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/shmem.h"
+#include "utils/builtins.h"
 #include "utils/dsa.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -301,9 +302,24 @@ init_slot(void *entry)
 	LWLockInitialize(&slot->lock, table_params.tranche_id);
 }
 
-/* Deletes every entry of a database, or of one generator in it, from a table. */
+/* Something whose entries go when it is dropped: databases, or generators. */
+typedef struct Droppable
+{
+	/* Its OID, or InvalidOid if the key is not that of any such thing. */
+	Oid			(*of_key) (const FlakeKey *key);
+
+	/* Locks it, if it is dropped for good, and returns whether it did. */
+	bool		(*lock_if_dropped) (Oid oid);
+	void		(*unlock) (Oid oid);
+} Droppable;
+
+/* Look for so many at once, which are locked together. */
+#define BATCH_SIZE		64
+
+/* Deletes every entry of some, of which the OIDs are in order. */
 static void
-delete_entries(dshash_table *table, Oid database, const Oid *generator)
+delete_entries(dshash_table *table, const Droppable *kind,
+			   const Oid *oids, int n)
 {
 	dshash_seq_status scan;
 	FlakeKey   *key;
@@ -311,11 +327,80 @@ delete_entries(dshash_table *table, Oid database, const Oid *generator)
 	dshash_seq_init(&scan, table, true);
 	while ((key = dshash_seq_next(&scan)) != NULL)
 	{
-		if (key->database == database &&
-			(generator == NULL || key->generator == *generator))
+		Oid			oid = kind->of_key(key);
+
+		if (bsearch(&oid, oids, n, sizeof(Oid), oid_cmp) != NULL)
 			dshash_delete_current(&scan);
 	}
 	dshash_seq_term(&scan);
+}
+
+/*
+ * The OIDs of all that have horizons, in order.  They are allocated before the
+ * scan: nothing is to fail under a partition lock.
+ */
+static Oid *
+list_with_horizons(const Droppable *kind, size_t *n)
+{
+	size_t		size = 512;
+
+	for (;; size *= 2)
+	{
+		Oid		   *oids = palloc(size * sizeof(Oid));
+		dshash_seq_status scan;
+		FlakeKey   *key;
+
+		*n = 0;
+		dshash_seq_init(&scan, horizons, false);
+		while ((key = dshash_seq_next(&scan)) != NULL)
+		{
+			Oid			oid = kind->of_key(key);
+
+			if (!OidIsValid(oid))
+				continue;
+			if (*n < size)
+				oids[*n] = oid;
+			(*n)++;
+		}
+		dshash_seq_term(&scan);
+		if (*n <= size)
+		{
+			qsort(oids, *n, sizeof(Oid), oid_cmp);
+			*n = qunique(oids, *n, sizeof(Oid), oid_cmp);
+			return oids;
+		}
+		pfree(oids);
+	}
+}
+
+/*
+ * Frees what is left of those that were dropped.  Many may have been, and the
+ * tables be large: hence in batches, each with one pass over the tables, and
+ * interruptibly in between.
+ */
+static void
+forget_dropped(const Droppable *kind)
+{
+	size_t		n;
+	Oid		   *oids = list_with_horizons(kind, &n);
+	Oid			batch[BATCH_SIZE];
+	int			size = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (kind->lock_if_dropped(oids[i]))
+			batch[size++] = oids[i];
+		if (size == BATCH_SIZE || (size > 0 && i + 1 == n))
+		{
+			/* The horizons go last: what is to be freed is found by them. */
+			delete_entries(slots, kind, batch, size);
+			delete_entries(horizons, kind, batch, size);
+			while (size > 0)
+				kind->unlock(batch[--size]);
+		}
+	}
+	pfree(oids);
 }
 
 /*
@@ -378,53 +463,56 @@ database_exists(Oid database)
 	return exists;
 }
 
+static Oid
+database_of_key(const FlakeKey *key)
+{
+	return key->database;
+}
+
+static void
+lock_tag_of_database(LOCKTAG * tag, Oid database)
+{
+	SET_LOCKTAG_OBJECT(*tag, InvalidOid, DatabaseRelationId, database, 0);
+}
+
+static void
+unlock_database(Oid database)
+{
+	LOCKTAG		tag;
+
+	lock_tag_of_database(&tag, database);
+	LockRelease(&tag, ExclusiveLock, false);
+}
+
 /*
- * Frees what a database left behind, if it is gone.
+ * Locks a database, if it is gone.
  *
- * Nobody uses a pointer into such an entry, because no session is connected to
+ * Nobody uses a pointer into its entries, because no session is connected to
  * a dropped database.  CREATE DATABASE ... OID can make another one with its
  * OID at any time; but while we hold this lock, nobody can connect to that.
  */
-static void
-forget_database_if_dropped(Oid database)
+static bool
+lock_database_if_dropped(Oid database)
 {
 	LOCKTAG		tag;
 
 	if (database_exists(database))
-		return;
+		return false;
 
-	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, database, 0);
+	lock_tag_of_database(&tag, database);
 	if (LockAcquire(&tag, ExclusiveLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
-		return;
+		return false;
 	if (!database_exists(database))
-	{
-		/* The horizons go last: what is to be freed is found by them. */
-		delete_entries(slots, database, NULL);
-		delete_entries(horizons, database, NULL);
-	}
-	LockRelease(&tag, ExclusiveLock, false);
+		return true;
+	unlock_database(database);
+	return false;
 }
 
-static void
-forget_dropped_databases(void)
-{
-	List	   *databases = NIL;
-	ListCell   *lc;
-	dshash_seq_status scan;
-	FlakeKey   *key;
-
-	/* Catalogs are not to be read under a partition lock: two passes. */
-	dshash_seq_init(&scan, horizons, false);
-	while ((key = dshash_seq_next(&scan)) != NULL)
-		databases = list_append_unique_oid(databases, key->database);
-	dshash_seq_term(&scan);
-
-	/* All of them existed just now. */
-	databases_changed = false;
-	foreach(lc, databases)
-		forget_database_if_dropped(lfirst_oid(lc));
-	list_free(databases);
-}
+static const Droppable droppable_databases = {
+	.of_key = database_of_key,
+	.lock_if_dropped = lock_database_if_dropped,
+	.unlock = unlock_database,
+};
 
 /* Whether this transaction may be the one that is dropping a relation. */
 static bool
@@ -437,56 +525,74 @@ dropped_by_us(const LOCKTAG * relation)
 #endif
 }
 
+/* Of this database, and not of the extension's own. */
+static Oid
+generator_of_key(const FlakeKey *key)
+{
+	return key->database == MyDatabaseId && key->generator >= FLAKE_BUILTINS
+		? key->generator : InvalidOid;
+}
+
+static void
+unlock_generator(Oid generator)
+{
+	UnlockRelationOid(generator, ExclusiveLock);
+}
+
 /*
- * Frees what a generator of this database left behind, if its sequence is
- * gone for good.
+ * Locks a generator of this database, if its sequence is gone for good.
  *
  * While its creation or its end is not committed, somebody holds a lock on
  * the sequence: if not us, we do not get ours.  While we hold ours, which
- * conflicts with that of minting, nobody uses a pointer into the entries; and
+ * conflicts with that of minting, nobody uses a pointer into its entries; and
  * who locks the sequence after us learns that it is gone before anything else.
  */
-static void
-forget_generator_if_dropped(Oid generator)
+static bool
+lock_generator_if_dropped(Oid generator)
 {
 	LOCKTAG		tag;
 
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)))
-		return;
+		return false;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
 	if (dropped_by_us(&tag) ||
 		!ConditionalLockRelationOid(generator, ExclusiveLock))
-		return;
+		return false;
 	renew_catalog_snapshot();
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)))
-	{
-		delete_entries(slots, MyDatabaseId, &generator);
-		delete_entries(horizons, MyDatabaseId, &generator);
-	}
-	UnlockRelationOid(generator, ExclusiveLock);
+		return true;
+	unlock_generator(generator);
+	return false;
 }
 
+static const Droppable droppable_generators = {
+	.of_key = generator_of_key,
+	.lock_if_dropped = lock_generator_if_dropped,
+	.unlock = unlock_generator,
+};
+
+/*
+ * Frees what is left of those of a kind, if any may have been dropped.  What
+ * changes meanwhile is to be looked at the next time; and all of it is, if
+ * this does not come to its end.
+ */
 static void
-forget_dropped_generators(void)
+forget_if_changed(const Droppable *kind, bool *changed)
 {
-	List	   *generators = NIL;
-	ListCell   *lc;
-	dshash_seq_status scan;
-	FlakeKey   *key;
-
-	dshash_seq_init(&scan, horizons, false);
-	while ((key = dshash_seq_next(&scan)) != NULL)
+	if (!*changed)
+		return;
+	*changed = false;
+	PG_TRY();
 	{
-		if (key->database == MyDatabaseId && key->generator >= FLAKE_BUILTINS)
-			generators = lappend_oid(generators, key->generator);
+		forget_dropped(kind);
 	}
-	dshash_seq_term(&scan);
-
-	relations_changed = false;
-	foreach(lc, generators)
-		forget_generator_if_dropped(lfirst_oid(lc));
-	list_free(generators);
+	PG_CATCH();
+	{
+		*changed = true;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 }
 
 /* Makes room for new entries, if there may be any to free. */
@@ -496,10 +602,8 @@ make_room(void)
 	/* A parallel worker, which does not know its leader's locks, never mints. */
 	Assert(!IsParallelWorker());
 
-	if (databases_changed)
-		forget_dropped_databases();
-	if (relations_changed)
-		forget_dropped_generators();
+	forget_if_changed(&droppable_databases, &databases_changed);
+	forget_if_changed(&droppable_generators, &relations_changed);
 }
 
 Horizon *

@@ -720,6 +720,46 @@ is_error('42P01', 'free: then they learn that it is gone',
 	get_answer($one));
 like(answer($three), qr/^\d+$/, 'free: and there is memory');
 
+# Many are freed together; and whoever does that can be interrupted, and takes it
+# up again.
+sub drop_generators
+{
+	my ($count) = @_;
+
+	value($two,
+		"SELECT flake_create_generator('gone' || i) FROM generate_series(1, $count) AS i"
+	);
+	value($two,
+		"SELECT flake_id(0, ('gone' || i)::regclass) FROM generate_series(1, $count) AS i"
+	);
+	value($two, 'DROP SEQUENCE ' . join ', ', map { "gone$_" } 1 .. $count);
+	return;
+}
+
+sub locks_to_free
+{
+	return value($admin,
+			q(SELECT count(*) FROM pg_locks WHERE locktype = 'relation')
+		  . " AND mode = 'ExclusiveLock' AND pid = $three->{pid}");
+}
+
+drop_generators(70);
+stop_at($three, 'enter dropped_by_us', 'SELECT flake_id(48)');
+value($admin, "SELECT pg_cancel_backend($three->{pid})");
+let_go($three);
+is_error('57014', 'free: interrupted', get_answer($three));
+is(locks_to_free(), 0, 'free: interrupted, no lock is left');
+stop_at($three, 'enter delete_entries', 'SELECT flake_id(48)');
+is(locks_to_free(), 64, 'free: taken up again, with many at once');
+let_go($three);
+like(answer($three), qr/^\d+$/, 'free: and with the rest');
+is(locks_to_free(), 0, 'free: no lock is left');
+drop_generators(1);
+stop_at($three, 'enter delete_entries', 'SELECT flake_id(49)');
+is(locks_to_free(), 1, 'free: nor any entry');
+let_go($three);
+answer($three);
+
 # A generator that only its creator can see is not taken for a dropped one.
 value($one, q(BEGIN; SELECT flake_create_generator('unseen')));
 $above = value($one, largest_of($MINUTE, 0, 'unseen'));
