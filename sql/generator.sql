@@ -250,18 +250,41 @@ COMMIT;
 SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:61';
 SELECT flake_id(0, 'labelled'), flake_layout_of('labelled');
 DROP SEQUENCE labelled;
--- A sequence of the same transaction goes with its label, as in pg_restore
--- --single-transaction; but the label can go alone.
+-- A sequence that goes with its label may mint, as in pg_restore
+-- --single-transaction, which also alters it.
+BEGIN;
+CREATE TABLE owner (id bigint);
+CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1;
+ALTER SEQUENCE labelled OWNED BY owner.id;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
+GRANT USAGE ON SEQUENCE labelled TO PUBLIC;
+SELECT flake_id(0, 'labelled');
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+SELECT flake_create_generator('labelled', 'seq:62');
+ALTER SEQUENCE labelled OWNED BY NONE;
+SELECT flake_id(0, 'labelled');
+RELEASE s;
+SELECT flake_id(0, 'labelled');
+ROLLBACK;
+-- But a label can go alone, to a savepoint, whatever else is done after that.
 BEGIN;
 CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1;
 SAVEPOINT s;
-SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
-SELECT flake_id(0, 'labelled');
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'shard:10 seq:40';
+SELECT * FROM attempt($$SELECT flake_id(1, 'labelled')$$);
 ROLLBACK TO s;
-SELECT code FROM attempt($$SELECT flake_id(0, 'labelled')$$);
-SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:63';
-SELECT flake_id(0, 'labelled') > 1 AS id;
-ROLLBACK;
+SELECT code FROM attempt($$SELECT flake_id(1, 'labelled')$$);
+ALTER SEQUENCE labelled OWNED BY NONE;
+GRANT SELECT (last_value) ON labelled TO PUBLIC;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'shard:10 seq:40';
+SELECT code FROM attempt($$SELECT flake_id(1, 'labelled')$$);
+ROLLBACK TO s;
+SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:40 shard:10';
+COMMIT;
+SELECT flake_id(1, 'labelled');
+DROP SEQUENCE labelled;
 
 -- nor do setval(), ALTER SEQUENCE and TRUNCATE make ids repeat
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'orders_id'), what text);

@@ -36,6 +36,7 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_seclabel.h"
 #include "commands/seclabel.h"
+#include "commands/sequence.h"
 #include "common/hashfn.h"
 #include "flakeid.h"
 #include "generator.h"
@@ -370,11 +371,34 @@ check_version(void)
 }
 
 /*
- * ERROR if this transaction has made a generator of a sequence that is older.
- * If that is undone, the sequence may be given another layout.  In that one the
- * ids minted meanwhile could come again, and its horizon and slots would have
- * been moved by numbers that mean something else.  A sequence of this
- * transaction goes together with its label.
+ * Whether a sequence was made by the subtransaction that has a transaction id,
+ * so that both are undone together or not at all.
+ *
+ * Of its rows in catalogs, that of a column says so: no ALTER SEQUENCE changes
+ * it.  GRANT may, and then it no longer says who made it.
+ */
+static bool
+is_made_by(Oid sequence, TransactionId xid)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(sequence),
+										Int16GetDatum(SEQ_COL_LASTVAL));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for attribute %d of relation %u",
+			 SEQ_COL_LASTVAL, sequence);
+	result = TransactionIdEquals(HeapTupleHeaderGetXmin(tuple->t_data), xid) &&
+		(tuple->t_data->t_infomask & HEAP_UPDATED) == 0;
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * ERROR if this transaction has made a generator of a sequence that may stay
+ * when that is undone: one that is older, or was made before a savepoint.  The
+ * sequence may then be given another layout.  In that one the ids minted
+ * meanwhile could come again, and its horizon and slots would have been moved
+ * by numbers that mean something else.
  */
 static void
 check_label(Oid sequence)
@@ -384,7 +408,7 @@ check_label(Oid sequence)
 	ScanKeyData keys[4];
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	bool		in_doubt;
+	bool		in_doubt = false;
 
 	ScanKeyInit(&keys[0], Anum_pg_seclabel_objoid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(sequence));
@@ -397,8 +421,13 @@ check_label(Oid sequence)
 	scan = systable_beginscan(labels, SecLabelObjectIndexId, true, NULL,
 							  lengthof(keys), keys);
 	tuple = systable_getnext(scan);
-	in_doubt = HeapTupleIsValid(tuple) && !flake_is_new(rel) &&
-		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+	if (HeapTupleIsValid(tuple))
+	{
+		TransactionId xid = HeapTupleHeaderGetXmin(tuple->t_data);
+
+		in_doubt = TransactionIdIsCurrentTransactionId(xid) &&
+			!is_made_by(sequence, xid);
+	}
 	systable_endscan(scan);
 	table_close(labels, AccessShareLock);
 
