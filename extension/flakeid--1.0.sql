@@ -837,7 +837,7 @@ AS 'MODULE_PATHNAME', 'flake_execute_steps'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], oid[], text[], boolean) IS
-'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
+'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command, and those without a command look for what that role must not execute: see src/execute.c; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
 
 CREATE FUNCTION @extschema@.flake_largest(ticket @extschema@.flake_ticket, relation oid, attribute name)
 RETURNS bigint
@@ -867,6 +867,89 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_copy_index(oid, regclass) IS
 'makes an index of a table, and the constraint that it is for, for another table with such columns, under the same name and bound to the same functions, operators and types: for flake_create_shard(); errors: 42501 unless the user owns both tables, 42704 no such index, 42P01 no such table, 0A000 for expressions of whole rows';
 
+CREATE FUNCTION @extschema@.flake_trusts(role oid, other oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_trusts'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_trusts(oid, oid) IS
+'whether another role may become this one, as a superuser may, so that this one can execute what the other has written; for functions of flakeid';
+
+CREATE FUNCTION @extschema@.flake_linked(relation oid, attribute name)
+RETURNS oid[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    WITH RECURSIVE heir (oid) AS (
+        SELECT flake_linked.relation
+        UNION
+        SELECT i.inhrelid FROM heir JOIN pg_catalog.pg_inherits i ON i.inhparent = heir.oid
+    ), link (other) AS (
+        SELECT CASE WHEN k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey) THEN k.confrelid ELSE k.conrelid END
+        FROM heir
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = heir.oid AND a.attname = flake_linked.attribute
+        JOIN pg_catalog.pg_constraint k ON k.contype = 'f'::"char"
+         AND (k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey) OR k.confrelid = a.attrelid AND a.attnum = ANY (k.confkey))
+    )
+    SELECT COALESCE(pg_catalog.array_agg(DISTINCT COALESCE(pg_catalog.pg_partition_root(l.other)::oid, l.other)), '{}'::oid[])
+    FROM link l;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_linked(oid, name) IS
+'the tables that foreign keys connect with a table through a column, of partitioned tables the topmost; for functions of flakeid';
+
+-- PostgreSQL plans queries of a table to check a foreign key, and evaluates what is
+-- constant in such expressions when it does.  What names nothing but PostgreSQL's
+-- own functions and operators can be evaluated by anybody.
+CREATE FUNCTION @extschema@.flake_foreign_code(relation oid, role oid)
+RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET jit = off
+BEGIN ATOMIC
+    WITH foreigner AS (
+        SELECT c.oid, c.relowner
+        FROM (SELECT flake_foreign_code.relation
+              UNION
+              SELECT t.relid FROM pg_catalog.pg_partition_tree(flake_foreign_code.relation) t) AS r (oid)
+        JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        WHERE NOT @extschema@.flake_trusts(flake_foreign_code.role, c.relowner)
+    ), part (relation, classid, objid, objsubid) AS (
+        SELECT i.indrelid, 'pg_catalog.pg_class'::regclass::oid, i.indexrelid, 0
+        FROM pg_catalog.pg_index i
+        UNION ALL
+        SELECT s.stxrelid, 'pg_catalog.pg_statistic_ext'::regclass::oid, s.oid, 0
+        FROM pg_catalog.pg_statistic_ext s
+        UNION ALL
+        SELECT p.partrelid, 'pg_catalog.pg_class'::regclass::oid, p.partrelid, 0
+        FROM pg_catalog.pg_partitioned_table p WHERE p.partexprs IS NOT NULL
+        UNION ALL   -- with constraint_exclusion, and of partitions without it
+        SELECT k.conrelid, 'pg_catalog.pg_constraint'::regclass::oid, k.oid, 0
+        FROM pg_catalog.pg_constraint k WHERE k.contype = 'c'::"char"
+        UNION ALL
+        SELECT f.adrelid, 'pg_catalog.pg_attrdef'::regclass::oid, f.oid, 0
+        FROM pg_catalog.pg_attrdef f
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> ''::"char"
+        UNION ALL   -- of a type that may have a cast
+        SELECT k.conrelid, 'pg_catalog.pg_class'::regclass::oid, k.conrelid, key.attnum
+        FROM pg_catalog.pg_constraint k, pg_catalog.unnest(k.conkey) AS key (attnum)
+        WHERE k.contype = 'f'::"char"
+    )
+    SELECT pg_catalog.format('%s of role "%s"'::text, pg_catalog.pg_describe_object(p.classid, p.objid, p.objsubid),
+                             pg_catalog.pg_get_userbyid(f.relowner))
+    FROM foreigner f
+    JOIN part p ON p.relation = f.oid
+    WHERE EXISTS (
+        SELECT FROM pg_catalog.pg_depend d
+        LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND t.oid = d.refobjid
+        WHERE d.classid = p.classid AND d.objid = p.objid AND d.objsubid = p.objsubid
+          AND d.refobjid >= '16384'::oid    -- initdb has not made it
+          AND (d.refclassid IN ('pg_catalog.pg_proc'::regclass::oid, 'pg_catalog.pg_operator'::regclass::oid)
+               OR t.oid IS NOT NULL AND (t.typtype <> 'e'::"char" OR p.objsubid > 0)))
+    ORDER BY f.oid, p.classid, p.objid LIMIT 1;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_foreign_code(oid, oid) IS
+'what a role might execute of another that it does not trust when it makes a foreign key to or from a table: an index, a statistics object, a check, a generated column or a partition key, of the table or of a partition; null if there is none; for functions of flakeid';
+
 CREATE FUNCTION @extschema@.flake_stranger(namespace oid, owner oid)
 RETURNS name
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -879,11 +962,8 @@ BEGIN ATOMIC
         SELECT e.grantee FROM pg_catalog.aclexplode(n.nspacl) e WHERE e.privilege_type = 'CREATE'::text) AS c
     JOIN pg_catalog.pg_roles r ON c.grantee = '0'::oid OR pg_catalog.pg_has_role(r.oid, c.grantee, 'MEMBER'::text)
     WHERE n.oid = flake_stranger.namespace
-      AND NOT r.rolsuper
       AND NOT pg_catalog.starts_with(r.rolname::text, 'pg_'::text)     -- nobody can be it; its members are in the list, too
-      AND NOT pg_catalog.pg_has_role(r.oid, flake_stranger.owner,
-                                     CASE WHEN pg_catalog.current_setting('server_version_num'::text)::int >= 160000
-                                          THEN 'SET'::text ELSE 'MEMBER'::text END)
+      AND NOT @extschema@.flake_trusts(flake_stranger.owner, r.oid)
     ORDER BY r.rolname LIMIT 1;
 END;
 
@@ -916,30 +996,28 @@ SET quote_all_identifiers = off
 SET standard_conforming_strings = on
 AS $function$
 DECLARE
-    source oid := to_regnamespace(quote_ident(template));
-    target text := coalesce(schema, template || '_' || shard);
-    target_oid oid;
-    owner oid;
-    tables oid[];
-    sequences oid[];
-    locked oid[];
-    renamed oid[];              -- defaults that name a relation of the template
-    named oid[];                -- relations
-    schemas oid[];
-    minting oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
+    source pg_catalog.oid := to_regnamespace(quote_ident(template));
+    target pg_catalog.text := coalesce(schema, template || '_' || shard);
+    target_oid pg_catalog.oid;
+    tables pg_catalog.oid[];
+    sequences pg_catalog.oid[];
+    locked pg_catalog.oid[];
+    renamed pg_catalog.oid[];   -- defaults that name a relation of the template
+    named pg_catalog.oid[];     -- relations
+    schemas pg_catalog.oid[];
+    minting pg_catalog.oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
                            '@extschema@.flake_id(int, regclass)'::regprocedure];
-    shard_checks text[];        -- table.constraint
-    guests text[];
-    problem record;
-    minted record;
-    written record;
-    expression text;
+    shard_checks pg_catalog.text[]; -- table.constraint
+    guests pg_catalog.text[];
+    problem pg_catalog.record;
+    minted pg_catalog.record;
+    written pg_catalog.record;
+    expression pg_catalog.text;
     -- rows for flake_execute_steps(): who executes it, what it is about, its OID, statement
-    defaults text[];
-    dropped_checks text[];
-    checks text[];
-    links text[];
-    statements text[];
+    defaults pg_catalog.text[];
+    dropped_checks pg_catalog.text[];
+    checks pg_catalog.text[];
+    statements pg_catalog.text[];
 BEGIN
     IF ticket IS NULL OR shard IS NULL OR template IS NULL THEN
         RETURN NULL;
@@ -1002,6 +1080,36 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
             DETAIL = problem.reason;
+    END IF;
+
+    -- What one role has written is not executed as another that does not trust it.
+    SELECT c.relname, p.relname AS parent, c.relowner, p.relowner AS role INTO problem
+    FROM pg_inherits i
+    JOIN pg_class c ON c.oid = i.inhrelid
+    JOIN pg_class p ON p.oid = i.inhparent
+    WHERE c.oid = ANY (tables) AND NOT @extschema@.flake_trusts(p.relowner, c.relowner)
+    ORDER BY c.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
+            DETAIL = format('PostgreSQL would evaluate checks of role "%s" when role "%s" makes it a partition of "%s".',
+                            pg_get_userbyid(problem.relowner), pg_get_userbyid(problem.role), problem.parent),
+            HINT = 'Give both tables the same owner.';
+    END IF;
+    SELECT c.relname, k.confrelid, f.code, c.relowner INTO problem
+    FROM pg_constraint k
+    JOIN pg_class c ON c.oid = k.conrelid
+    CROSS JOIN LATERAL (SELECT @extschema@.flake_foreign_code(k.confrelid, c.relowner)
+                        WHERE EXISTS (SELECT FROM pg_class r
+                                      WHERE r.oid IN (SELECT k.confrelid UNION SELECT relid FROM pg_partition_tree(k.confrelid))
+                                        AND NOT @extschema@.flake_trusts(c.relowner, r.relowner))) AS f (code)
+    WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0 AND f.code IS NOT NULL
+    ORDER BY k.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot make a foreign key of table "%s" of schema "%s" to table %s', problem.relname, template, problem.confrelid::regclass),
+            DETAIL = format('PostgreSQL would evaluate %s as role "%s".', problem.code, pg_get_userbyid(problem.relowner)),
+            HINT = 'Give both tables the same owner, or drop what would be evaluated.';
     END IF;
 
     -- What is named
@@ -1280,7 +1388,8 @@ BEGIN
                format('ALTER TABLE %I.%I ADD CONSTRAINT %I ', target, c.relname, k.conname) AS prefix,
                pg_get_constraintdef(k.oid) AS definition,
                CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', template, r.relname) END AS original,
-               CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', target, r.relname) END AS copy
+               CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', target, r.relname) END AS copy,
+               coalesce(format('%I.%I', target, r.relname), k.confrelid::regclass::text) AS referenced
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         LEFT JOIN pg_class r ON r.oid = k.confrelid AND r.oid = ANY (tables)
@@ -1289,7 +1398,7 @@ BEGIN
         SELECT 2, t.oid, t.tgname, c.relname, c.relowner, '',
                pg_get_triggerdef(t.oid),
                format(' ON %I.%I ', template, c.relname) || CASE WHEN r.oid IS NOT NULL THEN format('FROM %I.%I ', template, r.relname) ELSE '' END,
-               format(' ON %I.%I ', target, c.relname) || CASE WHEN r.oid IS NOT NULL THEN format('FROM %I.%I ', target, r.relname) ELSE '' END
+               format(' ON %I.%I ', target, c.relname) || CASE WHEN r.oid IS NOT NULL THEN format('FROM %I.%I ', target, r.relname) ELSE '' END, NULL
         FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid
         LEFT JOIN pg_class r ON r.oid = t.tgconstrrelid AND r.oid = ANY (tables)
@@ -1300,6 +1409,9 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
                 DETAIL = format('There is "%s" in %s.', written.original, written.definition);
+        END IF;
+        IF written.referenced IS NOT NULL THEN
+            statements := statements || ARRAY[[written.relowner::text, written.referenced, NULL, NULL]];
         END IF;
         statements := statements || ARRAY[[written.relowner::text, format('%I.%I', target, written.relname), NULL,
             written.prefix || CASE WHEN written.original IS NULL THEN written.definition
@@ -1652,6 +1764,7 @@ AS $function$
 DECLARE
     last_id bigint := @extschema@.flake_lower(before, layout);
     partition pg_catalog.record;
+    other pg_catalog.record;
     schemas pg_catalog.oid[];
     steps pg_catalog.text[] := '{}';
 BEGIN
@@ -1683,6 +1796,21 @@ BEGIN
     LOOP
         -- What foreign keys refer to cannot be dropped while it is a partition; and
         -- an earlier attempt to detach it may have been broken off.
+        -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
+        FOR other IN
+            SELECT DISTINCT k.conrelid, p.relowner, @extschema@.flake_foreign_code(k.conrelid, p.relowner) AS code
+            FROM pg_constraint k, pg_class p
+            WHERE NOT "concurrently" AND k.contype = 'f' AND k.confrelid = partition.oid::oid AND p.oid = parent
+            ORDER BY code, k.conrelid
+        LOOP
+            IF other.code IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot detach partition %s, to which table %s refers', partition.oid, other.conrelid::regclass),
+                    DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
+                    HINT = 'Give both tables the same owner, or drop what would be evaluated.';
+            END IF;
+            steps := steps || ARRAY[[other.relowner::text, other.conrelid::regclass::text, NULL, NULL]];
+        END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
                 format('ALTER TABLE %s DETACH PARTITION %s%s', parent, partition.oid,
@@ -1696,7 +1824,7 @@ BEGIN
         -- As the owners, whose code can be executed when one is detached.
         PERFORM @extschema@.flake_execute_steps(ticket, schemas, ARRAY[parent]::oid[], '{}'::oid[], steps, false);
     END IF;
-    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END
 $function$;
 
@@ -1897,6 +2025,39 @@ BEGIN
         END;
     END LOOP;
 
+    -- What one role has written is not executed as another that does not trust it:
+    -- neither to find the largest, nor to change a type, which makes foreign keys anew.
+    SELECT c.oid, p.relation, c.relowner, o.relowner AS role INTO problem
+    FROM (SELECT target::oid UNION SELECT unnest(relations)) AS p (relation)
+    JOIN pg_class o ON o.oid = p.relation
+    CROSS JOIN LATERAL (
+        WITH RECURSIVE heir (oid) AS (SELECT p.relation
+                                      UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
+        SELECT oid FROM heir) AS h
+    JOIN pg_class c ON c.oid = h.oid
+    WHERE NOT @extschema@.flake_trusts(o.relowner, c.relowner)
+    ORDER BY p.relation <> target, p.relation, c.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot migrate "%s"', col.relname),
+            DETAIL = format('Table %s inherits from %s, and PostgreSQL would evaluate what role "%s" has written as role "%s".',
+                            problem.oid::regclass, problem.relation::regclass, pg_get_userbyid(problem.relowner), pg_get_userbyid(problem.role)),
+            HINT = 'Give both tables the same owner.';
+    END IF;
+    SELECT c.oid, l.other, f.code, c.relowner INTO problem
+    FROM unnest(relations, attributes) AS u (relation, attname)
+    JOIN pg_class c ON c.oid = u.relation
+    CROSS JOIN LATERAL unnest(@extschema@.flake_linked(u.relation, u.attname)) AS l (other)
+    CROSS JOIN LATERAL @extschema@.flake_foreign_code(l.other, c.relowner) AS f (code)
+    WHERE f.code IS NOT NULL
+    ORDER BY c.oid <> target, c.oid, l.other LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot make a foreign key between tables %s and %s', problem.oid::regclass, problem.other::regclass),
+            DETAIL = format('PostgreSQL would evaluate %s as role "%s".', problem.code, pg_get_userbyid(problem.relowner)),
+            HINT = 'Give both tables the same owner, or drop what would be evaluated.';
+    END IF;
+
     -- This can execute what is the owner's, so what it can change is looked at later.
     largest := @extschema@.flake_largest(ticket, target::oid, attribute);
 
@@ -2030,10 +2191,13 @@ BEGIN
                                  format('ALTER TABLE %s ALTER COLUMN %I DROP DEFAULT', target, attribute)]];
     END IF;
     steps := steps || (
-        SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, format('ALTER TABLE %s %s', c.oid::regclass, t.changes)]
-                         ORDER BY c.oid <> target, c.oid)
-        FROM (SELECT u.relation, string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i) AS changes
-              FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i) GROUP BY u.relation) AS t
+        SELECT array_agg(ARRAY[c.relowner::text, t.name, c.oid::text, t.command] ORDER BY c.oid <> target, c.oid, t.command NULLS FIRST)
+        FROM (SELECT u.relation, u.relation::regclass::text,
+                     format('ALTER TABLE %s %s', u.relation::regclass,
+                            string_agg(format('ALTER COLUMN %I TYPE bigint', u.attname), ', ' ORDER BY i))
+              FROM unnest(relations, attributes) WITH ORDINALITY AS u (relation, attname, i) GROUP BY u.relation
+              UNION ALL
+              SELECT u.relation, u.attname, NULL FROM unnest(relations, attributes) AS u (relation, attname)) AS t (relation, name, command)
         JOIN pg_class c ON c.oid = t.relation);
     steps := steps || ARRAY[[caller::text, target::text, target::oid::text,
         format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
@@ -2101,7 +2265,7 @@ BEGIN
                 HINT = 'Drop it before, and create it again afterwards.';
         END IF;
     END IF;
-    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END
 $function$;
 

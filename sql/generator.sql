@@ -196,6 +196,32 @@ SELECT flake_would_exceed('dense', 0, 1);
 \x off
 DROP SEQUENCE later_id, numbers, dense;
 
+-- the next id must not be in a tick that is far away: so neither can today's last
+-- id be exceeded, nor, where the shard comes first, an id of any but the first one
+SELECT 'ts:20 shard:13 seq:30 epoch=2020-01-01 unit=1d' AS by_day \gset
+SELECT flake_create_generator('daily', :'by_day');
+SELECT flake_floor(now() + '1 day', :'by_day') - 1 AS last, flake_id(0, 'daily') AS first, flake_id(5, 'daily') AS fifth \gset
+\x on
+SELECT code, regexp_replace(message, 'exceed \d+', 'exceed ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
+FROM (VALUES (1, :last), (2, :fifth)) AS v (i, id),
+     LATERAL (SELECT * FROM attempt(format($$SELECT flake_advance('daily', %s)$$, id)) UNION ALL
+              SELECT * FROM attempt(format($$SELECT flake_create_generator('x', %L, %s)$$, :'by_day', id))) AS a ORDER BY i, hint;
+SELECT count(*) FROM pg_class WHERE relname = 'x';
+\x off
+SELECT flake_advance('daily', :first + 1000);
+SELECT flake_id(0, 'daily') - :first, flake_id(5, 'daily') - :fifth;
+SELECT flake_advance('daily', flake_floor(now(), :'by_day') - 1), flake_id(0, 'daily') > :first;
+SELECT flake_create_generator('y', :'by_day', flake_floor(now(), :'by_day') - 1), flake_create_generator('z', :'by_day', :first);
+SELECT flake_id(0, 'y') - flake_floor(now(), :'by_day') AS y, flake_id(0, 'z') - :first AS z;
+DROP SEQUENCE daily, y, z;
+-- of the present millisecond, or one that has just begun, all can be
+SELECT flake_create_generator('instant', after => flake_ceil(clock_timestamp()));
+SELECT flake_advance('instant', flake_ceil(clock_timestamp() + '1 s'));
+DROP SEQUENCE instant;
+\x on
+SELECT code, detail FROM attempt($$SELECT flake_create_generator('x', 'ts:54 seq:10 epoch=2020-01-01 unit=1s', 9223372036854775806)$$);
+\x off
+
 -- before the epoch, ids are negative, and as good
 SELECT flake_create_generator('early_id', 'ts:41 shard:13 seq:10 epoch=2045-01-01');
 SELECT flake_id(5, 'early_id') AS first \gset

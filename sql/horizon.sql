@@ -67,6 +67,14 @@ SELECT flake_horizon('num');
 SELECT flake_id(0, 'num');
 DROP SEQUENCE num;
 
+-- nor does flake_advance() raise it to where nothing can be minted for long
+SELECT flake_create_generator('daily', 'ts:20 shard:13 seq:30 epoch=2020-01-01 unit=1d');
+SELECT flake_id(5, 'daily') AS id \gset
+SELECT flake_horizon('daily') AS before \gset
+SELECT code FROM attempt(format($$SELECT flake_advance('daily', %s)$$, :id));
+SELECT flake_horizon('daily') = :before AS "as before", flake_id(5, 'daily') - :id AS next;
+DROP SEQUENCE daily;
+
 -- what cannot be relied upon in a crash is refused
 \x on
 BEGIN;

@@ -200,10 +200,11 @@ create_sequence(RangeVar *name, const FlakeLayout *layout)
 }
 
 int64
-flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const char *hint)
+flake_packed_to_exceed(const FlakeLayout *layout, int64 id, bool at_once,
+					   const char *hint)
 {
 	int64		packed = flake_layout_packed_up_to(layout, id);
-	TimestampTz reached;
+	TimestampTz reached = DT_NOEND;
 	TimestampTz reachable;
 
 	if (packed == flake_layout_max_packed(layout))
@@ -217,15 +218,19 @@ flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const char *hint)
 
 	reachable = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 											(int64) flake_max_ahead_ms + flake_max_wait_ms);
-	if (!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, packed),
+	if (!flake_layout_tick_start(layout,
+								 flake_layout_packed_tick(layout, at_once ? packed + 1 : packed),
 								 &reached) ||
 		reached > reachable)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("ids of layout \"%s\" do not exceed %lld at present",
 						flake_layout_name(layout), (long long) id),
-				 errdetail("In this layout it is an id of %s.",
-						   timestamptz_to_str(reached)),
+				 at_once
+				 ? errdetail("In this layout an id above it is of %s or later.",
+							 timestamptz_to_str(reached))
+				 : errdetail("In this layout it is an id of %s.",
+							 timestamptz_to_str(reached)),
 				 errhint("%s", hint)));
 	return packed;
 }
@@ -271,7 +276,7 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	layout = *FLAKE_GETARG_LAYOUT(1);
 	if (!PG_ARGISNULL(2))
-		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2),
+		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2), true,
 									   "Pass flake_layout_above(layout, id) for the layout.");
 
 	address = create_sequence(name, &layout);
@@ -433,7 +438,7 @@ flake_advance(PG_FUNCTION_ARGS)
 	advance.generator = generator->key;
 	advance.above = flake_layout_packed_up_to(&generator->layout, above);
 	if (advance.above > flake_horizon_floor(&generator->horizon))
-		advance.above = flake_packed_to_exceed(&generator->layout, above,
+		advance.above = flake_packed_to_exceed(&generator->layout, above, true,
 											   "Use a generator whose layout is flake_layout_above(layout, id).");
 	if (advance.above == FLAKE_PACKED_NONE)
 		PG_RETURN_VOID();

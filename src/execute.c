@@ -14,7 +14,14 @@
  *		name are still the same, with the same names and owners; so are the
  *		relations that earlier commands have made; and
  *	E2	the relation that the command is about belongs to the role that it is
- *		executed as.
+ *		executed as; and
+ *	E3	if it makes a foreign key, the table at the other end has no expressions
+ *		that name functions or operators which are not PostgreSQL's, unless that
+ *		table's owner is a superuser or may be the role: to check the key,
+ *		PostgreSQL plans a query of both tables as the role, and evaluates what
+ *		is constant in them.
+ *
+ * The caller of all this checks E3 once more beforehand, to say what is wrong.
  *
  * Commands that execute nothing of anybody, and may need more rights than an
  * owner has, can be the current user's own; then E2 is about the OID alone, which
@@ -33,6 +40,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -41,18 +49,33 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "own_table.h"
+#include "parser/parse_func.h"
+#include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/varlena.h"
 
 PG_FUNCTION_INFO_V1(flake_execute_as);
 PG_FUNCTION_INFO_V1(flake_execute_steps);
 PG_FUNCTION_INFO_V1(flake_largest);
+PG_FUNCTION_INFO_V1(flake_trusts);
+
+/* Whether a role can become another one with SET ROLE, as a superuser can. */
+static bool
+may_become(Oid role, Oid other)
+{
+#if PG_VERSION_NUM >= 160000
+	return member_can_set_role(role, other);
+#else
+	return is_member_of_role(role, other);
+#endif
+}
 
 /* Executes a command; SPI is connected. */
 static void
@@ -110,16 +133,6 @@ flake_execute_as(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Whether the current user can SET ROLE to another. */
-static bool
-can_become(Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return member_can_set_role(GetUserId(), role);
-#else
-	return is_member_of_role(GetUserId(), role);
-#endif
-}
 
 /*
  * Executes a command as a role if the current user can become that.  Else he can
@@ -129,7 +142,7 @@ can_become(Oid role)
 static void
 execute_as_if_possible(Oid role, const char *command)
 {
-	if (role != GetUserId() && can_become(role))
+	if (role != GetUserId() && may_become(GetUserId(), role))
 		execute_as(role, command);
 	else if (role == GetUserId() || !has_privs_of_role(GetUserId(), role))
 		execute(command);
@@ -156,7 +169,8 @@ typedef struct Step
 	RangeVar   *relation;		/* or NULL */
 	Oid			relation_oid;	/* or InvalidOid for a new one */
 	bool		creates;		/* it makes the relation */
-	char	   *command;
+	char	   *command;		/* or NULL */
+	char	   *column;			/* without a command but with relation_oid */
 } Step;
 
 static Known
@@ -326,6 +340,126 @@ remember(const Step *step, Known **relations, int *count)
 	(*relations)[(*count)++] = look_at_relation(relation);
 }
 
+/* Calls a function of the extension that has an OID and one thing more. */
+static Datum
+call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
+		 bool *isnull)
+{
+	LOCAL_FCINFO(call, 2);
+	Oid			types[2] = {OIDOID, type};
+	List	   *names = list_make2(makeString(get_namespace_name(get_func_namespace(function))),
+								   makeString(pstrdup(name)));
+	Oid			callee = LookupFuncName(names, 2, types, false);
+	FmgrInfo	flinfo;
+	Datum		result;
+
+	if (getExtensionOfObject(ProcedureRelationId, callee) !=
+		getExtensionOfObject(ProcedureRelationId, function))
+		changed_meanwhile("extension \"flakeid\"");
+	fmgr_info(callee, &flinfo);
+	InitFunctionCallInfoData(*call, &flinfo, 2, InvalidOid, NULL, NULL);
+	call->args[0].value = ObjectIdGetDatum(relation);
+	call->args[0].isnull = false;
+	call->args[1].value = argument;
+	call->args[1].isnull = false;
+	result = FunctionCallInvoke(call);
+	*isnull = call->isnull;
+	return result;
+}
+
+/*
+ * A table and its partitions.  They are locked as a command that makes a foreign
+ * key to or from the table does: after that, others can make neither an index nor
+ * statistics.
+ */
+static List *
+table_and_partitions(Oid relation, LOCKMODE mode)
+{
+	if (mode != NoLock)
+		LockRelationOid(relation, mode);
+	if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE)
+		return list_make1_oid(relation);
+	return find_all_inheritors(relation, mode, NULL);
+}
+
+/* Whether the current user may make a foreign key that refers to a table. */
+static bool
+may_refer_to(Oid relation)
+{
+	return pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
+								  ACLMASK_ANY) == ACLCHECK_OK;
+}
+
+/*
+ * E3: for a foreign key to a relation; or for those that connect others with a
+ * relation through a column, whose owner could make them anew.
+ *
+ * Who may not lock a table that the next command needs to be locked, is told so
+ * by PostgreSQL before it plans anything.
+ */
+static void
+check_other_end(const Step *step, Oid function)
+{
+	Datum	   *others;
+	int			count = 1;
+	Datum		other;
+	bool		isnull;
+
+	/* What was executed, and what others have committed, counts. */
+	CommandCounterIncrement();
+	if (OidIsValid(step->relation_oid))
+	{
+		NameData	column;
+
+		namestrcpy(&column, step->column);
+		PushActiveSnapshot(GetLatestSnapshot());
+		other = call_own("flake_linked", NAMEOID, step->relation_oid,
+						 NameGetDatum(&column), function, &isnull);
+		PopActiveSnapshot();
+		deconstruct_array(DatumGetArrayTypeP(other), OIDOID, sizeof(Oid), true,
+						  TYPALIGN_INT, &others, NULL, &count);
+	}
+	else
+	{
+		other = ObjectIdGetDatum(RangeVarGetRelid(step->relation, NoLock, true));
+		others = &other;
+	}
+
+	for (int i = 0; i < count; i++)
+	{
+		Oid			relation = DatumGetObjectId(others[i]);
+		char	   *name = get_rel_name(relation);
+		bool		may_lock;
+		bool		all_trusted = true;
+		ListCell   *cell;
+
+		if (name == NULL)
+			changed_meanwhile("the table of a foreign key");
+		may_lock = OidIsValid(step->relation_oid)
+			? has_privs_of_role(GetUserId(), flake_relation_owner(step->relation_oid))
+			: may_refer_to(relation);
+		foreach(cell, table_and_partitions(relation,
+										   may_lock ? ShareRowExclusiveLock : NoLock))
+		{
+			Oid			table = lfirst_oid(cell);
+
+			/* Only to be quick: it looks at this again. */
+			if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)) &&
+				!may_become(flake_relation_owner(table), step->role))
+				all_trusted = false;
+		}
+		if (all_trusted)
+			continue;
+		PushActiveSnapshot(GetLatestSnapshot());
+		(void) call_own("flake_foreign_code", OIDOID, relation,
+						ObjectIdGetDatum(step->role), function, &isnull);
+		PopActiveSnapshot();
+		if (!isnull)
+			changed_meanwhile(psprintf("relation \"%s\"", name));
+	}
+}
+
 /* Reads a row of the array of steps: role, relation, its OID, command. */
 #define STEP_COLUMNS	4
 
@@ -334,19 +468,22 @@ read_step(const Datum *values, const bool *nulls)
 {
 	Step		step = {0};
 
-	if (nulls[0] || nulls[3])
+	if (nulls[0] || (nulls[1] && nulls[3]))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a step must have a role and a command")));
+				 errmsg("a step must have a role, and a relation or a command")));
 	step.role = DatumGetObjectId(DirectFunctionCall1(oidin,
 													 CStringGetDatum(TextDatumGetCString(values[0]))));
-	if (!nulls[1])
-		step.relation = makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[1])));
 	step.creates = !nulls[2] && strcmp(TextDatumGetCString(values[2]), "new") == 0;
 	if (!nulls[2] && !step.creates)
 		step.relation_oid = DatumGetObjectId(DirectFunctionCall1(oidin,
 																 CStringGetDatum(TextDatumGetCString(values[2]))));
-	step.command = TextDatumGetCString(values[3]);
+	if (!nulls[3])
+		step.command = TextDatumGetCString(values[3]);
+	if (nulls[3] && !nulls[2])
+		step.column = TextDatumGetCString(values[1]);
+	else if (!nulls[1])
+		step.relation = makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[1])));
 	return step;
 }
 
@@ -360,6 +497,11 @@ read_step(const Datum *values, const bool *nulls)
  * makes it, and null if an earlier one has made it.  The commands name these
  * relations, those of the argument with that name, these types, and what is in
  * these schemas.  With announce there is a NOTICE before each.
+ *
+ * Without a command, a row is for E3, which the command of the next one needs.
+ * Then the relation is the one at the other end of a foreign key that is made
+ * next.  Or if there is an OID, it is that of the table with a column, whose name
+ * comes instead, of which foreign keys are made anew.
  */
 Datum
 flake_execute_steps(PG_FUNCTION_ARGS)
@@ -379,6 +521,8 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
+	int			command_count = 0;
+	int			command_number = 0;
 
 	deconstruct_array(steps, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls,
 					  &count);
@@ -386,6 +530,8 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("steps must have %d columns", STEP_COLUMNS)));
+	for (int i = 0; i < count; i += STEP_COLUMNS)
+		command_count += !nulls[i + STEP_COLUMNS - 1];
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0;; i += STEP_COLUMNS)
@@ -400,11 +546,16 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		if (i >= count)
 			break;
 		step = read_step(&values[i], &nulls[i]);
+		if (step.command == NULL)
+		{
+			check_other_end(&step, own.function);
+			continue;
+		}
 		check_relation(&step);
 		if (announce)
 			ereport(NOTICE,
-					(errmsg("%d/%d: %s", i / STEP_COLUMNS + 1,
-							count / STEP_COLUMNS, step.command)));
+					(errmsg("%d/%d: %s", ++command_number, command_count,
+							step.command)));
 		execute_as_if_possible(step.role, step.command);
 		if (step.creates)
 			remember(&step, &relations, &relation_count);
@@ -439,7 +590,7 @@ flake_largest(PG_FUNCTION_ARGS)
 				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
 	schema = get_namespace_name(RelationGetNamespace(rel));
 	name = RelationGetRelationName(rel);
-	if (rel->rd_rel->relowner != GetUserId() && !can_become(rel->rd_rel->relowner))
+	if (rel->rd_rel->relowner != GetUserId() && !may_become(GetUserId(), rel->rd_rel->relowner))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(rel->rd_rel->relkind), name);
 	query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
@@ -463,4 +614,11 @@ flake_largest(PG_FUNCTION_ARGS)
 	if (isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(largest);
+}
+
+/* flake_trusts(role oid, other oid) returns boolean */
+Datum
+flake_trusts(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(may_become(PG_GETARG_OID(1), PG_GETARG_OID(0)));
 }

@@ -491,7 +491,7 @@ flake_attach(PG_FUNCTION_ARGS)
 		int64		after = PG_GETARG_INT64(1);
 
 		generator = flake_generator_get(sequence, function);
-		(void) flake_packed_to_exceed(&generator->layout, after,
+		(void) flake_packed_to_exceed(&generator->layout, after, false,
 									  "Check the clocks of both servers.");
 		state.after = state.has_after ? Max(state.after, after) : after;
 		state.has_after = true;

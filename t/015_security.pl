@@ -282,8 +282,11 @@ $node->safe_psql(
 	$$;
 	CREATE FUNCTION tmpl.constant(moment text) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS
 		'BEGIN RETURN mine.strike(moment); END';
+	CREATE FUNCTION mine.always() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS
+		'BEGIN RETURN mine.note(); END';
 	CREATE TABLE tmpl.hers (a int)
 		PARTITION BY LIST ((tmpl.constant('key') AND a > 0));
+	CREATE TABLE tmpl.plain (id int PRIMARY KEY);
 	CREATE TABLE tmpl.too (a int);
 	CREATE INDEX ON tmpl.too (a) WHERE tmpl.constant('index');
 	RESET ROLE;
@@ -294,6 +297,7 @@ $node->safe_psql(
 		n smallint,
 		m serial,
 		tags text[],
+		plain_id int REFERENCES tmpl.plain,
 		CHECK (tmpl.f(n) > 0)
 	);
 	CREATE INDEX f ON tmpl.goods (tmpl.f(n));
@@ -337,9 +341,9 @@ my %attacks = (
 		$wrong
 	],
 	'its copy is replaced' => [
-		"DROP TABLE IF EXISTS tmpl_5.goods; CREATE TABLE tmpl_5.goods (id bigint, n smallint, m int, tags text[]); "
+		"DROP TABLE IF EXISTS tmpl_5.goods; CREATE TABLE tmpl_5.goods (id bigint, n smallint, m int, tags text[], plain_id int); "
 		  . "CREATE TRIGGER stamp BEFORE INSERT ON tmpl_5.goods FOR EACH ROW EXECUTE FUNCTION tmpl.stamp()",
-		'55000|42P07'
+		'55000|42P07|42710'
 	],
 	'its sequence is replaced' => [
 		'DROP SEQUENCE tmpl_5.goods_m_seq CASCADE; CREATE SEQUENCE tmpl_5.goods_m_seq',
@@ -348,6 +352,14 @@ my %attacks = (
 	'a function of it is replaced' => [
 		"DROP FUNCTION tmpl.f(anyelement) CASCADE; CREATE FUNCTION tmpl.f(anyelement) $her_f",
 		'55000|42704'
+	],
+	'a foreign key comes to refer to a table with a trap in it' => [
+		q{DO $do$
+		BEGIN
+			EXECUTE pg_catalog.format('CREATE STATISTICS mine.s ON (mine.always() AND id > 0) FROM %s',
+				coalesce(pg_catalog.to_regclass('tmpl_5.plain'), 'tmpl.plain'));
+		END
+		$do$}, $wrong
 	],
 	'its trigger function is replaced' => [
 		"DROP FUNCTION tmpl.stamp() CASCADE; CREATE FUNCTION tmpl.stamp() $her_stamp",
@@ -442,6 +454,37 @@ like(
 		REVOKE ALL ON SCHEMA tmpl FROM mallory; GRANT USAGE ON SCHEMA tmpl TO mallory}),
 	qr/^$/,
 	'but not if nobody else can create anything there');
+
+# So is what would be executed as the superuser when his table refers to hers, in
+# the template or elsewhere, or when hers becomes a partition of his.
+my $struck_as = -s $node->logfile;
+foreach my $definition (
+	'CREATE INDEX ON tmpl.plain ((mine.always() AND id > 0))',
+	'CREATE STATISTICS mine.s ON (mine.always() AND id > 0) FROM tmpl.plain',
+	'CREATE TABLE mine.ref (id int PRIMARY KEY); CREATE INDEX ON mine.ref (id) WHERE mine.always(); GRANT REFERENCES ON mine.ref TO PUBLIC; '
+	  . 'RESET ROLE; ALTER TABLE tmpl.goods ADD COLUMN r int; ALTER TABLE tmpl.goods ADD FOREIGN KEY (r) REFERENCES mine.ref NOT VALID'
+  )
+{
+	like(
+		refusal("SET LOCAL ROLE mallory; $definition; RESET ROLE"),
+		qr/ERROR:  0A000: cannot make a foreign key of table "goods" of schema "tmpl" to table (?:tmpl\.plain|mine\.ref)\nDETAIL:  PostgreSQL would evaluate .* of role "mallory" as role "\w+"\.$/m,
+		"$definition: refused");
+}
+like(
+	refusal(
+		q{CREATE TABLE tmpl.whole (a int) PARTITION BY LIST (a); CREATE TABLE tmpl.her_part PARTITION OF tmpl.whole DEFAULT; ALTER TABLE tmpl.her_part OWNER TO mallory;
+		SET LOCAL ROLE mallory; ALTER TABLE tmpl.her_part ADD CHECK (mine.always() AND a > 0); RESET ROLE}),
+	qr/ERROR:  0A000: cannot copy table "her_part" of schema "tmpl"\nDETAIL:  PostgreSQL would evaluate checks of role "mallory" when role "\w+" makes it a partition of "whole"\.$/m,
+	'a partition of hers');
+unlike(
+	slurp_file($node->logfile, $struck_as),
+	qr/struck as (?!mallory)/,
+	'and nothing of hers was executed as superuser');
+is( refusal(
+		'SET LOCAL ROLE mallory; CREATE INDEX ON tmpl.plain ((id + 1)) WHERE id > 0; RESET ROLE'
+	),
+	'',
+	'but not what names only functions and operators of PostgreSQL');
 
 # The tool for that does what SET ROLE could do.
 is( $node->safe_psql(

@@ -430,6 +430,224 @@ foreach my $case (
 }
 
 #
+# Foreign keys between tables of two owners: PostgreSQL evaluates what is constant
+# in the expressions of one as the owner of the other.  A row is what makes it a
+# trap, and what is to be dropped for it to work.
+#
+
+$database = new_database();
+$node->safe_psql(
+	$database, q{
+	CREATE ROLE alice;
+	CREATE SCHEMA boss;
+	GRANT USAGE ON SCHEMA boss TO mallory;
+});
+
+my %traps_of = (
+	'an index' =>
+	  [ 'CREATE INDEX x ON hers.N ((trap.constant(1) AND a > 0))', 'INDEX x' ],
+	'a predicate' =>
+	  [ 'CREATE INDEX x ON hers.N (a) WHERE trap.constant(1)', 'INDEX x' ],
+	'statistics' => [
+		'CREATE STATISTICS hers.x ON (trap.constant(1) AND a > 0) FROM hers.N',
+		'STATISTICS x'
+	],
+	'an operator' => [
+		'CREATE OPERATOR hers.### (LEFTARG = boolean, RIGHTARG = int, FUNCTION = trap.binary);'
+		  . ' CREATE INDEX x ON hers.N ((true OPERATOR(hers.###) 1))',
+		'INDEX x'
+	],
+	'a check' => [
+		'ALTER TABLE hers.N ADD CONSTRAINT x CHECK (trap.constant(1) AND a > 0)',
+		undef
+	],
+	'what is not a trap' => [
+		q(CREATE INDEX ON hers.N ((abs(a) + 1)) WHERE a > 0; CREATE STATISTICS hers.s_N ON (a % 2), (a % 3) FROM hers.N; ALTER TABLE hers.N ADD CHECK (a > 0)),
+		undef
+	]);
+
+$node->safe_psql($database,
+	q{SET SESSION AUTHORIZATION mallory; CREATE FUNCTION trap.binary(boolean, int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN trap.note(); END'}
+);
+
+# A session in which nothing was planned yet: what it executes, and the error.
+sub in_new_session
+{
+	my ($sql) = @_;
+	my (undef, $stdout, $stderr) = $node->psql($database,
+		"SET client_min_messages = warning; $sql",
+		extra_params => ['--set=VERBOSITY=verbose']);
+
+	return $stderr;
+}
+
+my $tables = 0;
+foreach my $what (sort keys %traps_of)
+{
+	my ($trap, $object) = @{ $traps_of{$what} };
+
+	# Hers is referred to, refers to the superuser's, and so do partitioned ones.
+	foreach my $case ('to hers', 'to his', 'to hers, partitioned',
+		'to his, partitioned')
+	{
+		my $n = ++$tables;
+		my ($hers, $his) = ("hers.t$n", "boss.t$n");
+		my $partition =
+		  $case !~ /part/
+		  ? ''
+		  : ' PARTITION BY LIST (' . ($case =~ /hers/ ? 'id' : 'a') . ')';
+		my $key       = $case =~ /part/ ? 'int'                     : 'serial';
+		my $trapped   = $case =~ /part/ ? "p$n"                     : "t$n";
+		my $migrate   = "SELECT ext.flake_migrate('$his', 'id', 5)";
+		my $is_trap   = $what ne 'what is not a trap';
+
+		$node->safe_psql(
+			$database,
+			"SET client_min_messages = warning; "
+			  . ($case =~ /hers/
+				? "CREATE TABLE $hers (id int PRIMARY KEY, a int)$partition; ALTER TABLE $hers OWNER TO mallory; CREATE TABLE $his (id int REFERENCES $hers)"
+				: "CREATE TABLE $his (id $key PRIMARY KEY); GRANT REFERENCES ON $his TO mallory; SET SESSION AUTHORIZATION mallory; CREATE TABLE $hers (id int REFERENCES $his, a int)$partition"
+			  )
+			  . "; RESET SESSION AUTHORIZATION; SET SESSION AUTHORIZATION mallory; "
+			  . ($partition
+				? "CREATE TABLE hers.p$n PARTITION OF $hers DEFAULT; "
+				: '')
+			  . $trap =~ s/hers\.N/hers.$trapped/gr =~ s/s_N/s_$n/r);
+		if ($is_trap)
+		{
+			my $said = in_new_session($migrate);
+
+			like(
+				$said,
+				qr/ERROR:  0A000: cannot make a foreign key between tables \Q$his\E and \Q$hers\E$/m,
+				"$what, $case: refused");
+			like(
+				$said,
+				qr/^DETAIL:  PostgreSQL would evaluate .* of role "mallory" as role "\w+"\.$/m,
+				"$what, $case: and said why");
+			like(
+				in_new_session(
+					$migrate =~ s/5\)/5, dry_run => true)/r),
+				qr/0A000/,
+				"$what, $case: so does a dry run");
+		}
+		$node->safe_psql($database, "DROP $object" =~ s/ x/ hers.x/r)
+		  if defined $object;
+		$node->safe_psql($database, "ALTER TABLE hers.$trapped DROP CONSTRAINT x")
+		  if $what eq 'a check';
+		$node->safe_psql($database, 'DROP OPERATOR hers.### (boolean, int)')
+		  if $what eq 'an operator';
+		is(in_new_session($migrate), '', "$what, $case: without it, it is done");
+	}
+}
+is(as_superuser($database), 0, 'foreign keys: nothing of hers was executed as superuser');
+
+# The partition key, and a type of hers that has a cast.
+$node->safe_psql(
+	$database, q{
+	SET client_min_messages = warning;
+	CREATE TABLE boss.keyed (id serial PRIMARY KEY);
+	CREATE TABLE boss.typed (id serial PRIMARY KEY);
+	GRANT REFERENCES ON boss.keyed, boss.typed TO mallory;
+	INSERT INTO boss.typed VALUES (1);
+	SET SESSION AUTHORIZATION mallory;
+	CREATE TABLE hers.keyed (id int REFERENCES boss.keyed, a int) PARTITION BY LIST ((trap.constant(1) AND a > 0));
+	CREATE TABLE hers.keyed_true PARTITION OF hers.keyed DEFAULT;
+	CREATE TYPE hers.number AS (n int);
+	CREATE FUNCTION hers.to_int(hers.number) RETURNS int LANGUAGE plpgsql AS 'BEGIN PERFORM trap.note(); RETURN $1.n; END';
+	CREATE FUNCTION hers.to_bigint(hers.number) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN PERFORM trap.note(); RETURN $1.n; END';
+	CREATE CAST (hers.number AS int) WITH FUNCTION hers.to_int AS IMPLICIT;
+	CREATE CAST (hers.number AS bigint) WITH FUNCTION hers.to_bigint AS IMPLICIT;
+	CREATE TABLE hers.typed (id hers.number REFERENCES boss.typed);
+	RESET SESSION AUTHORIZATION;
+	GRANT USAGE ON SCHEMA hers TO PUBLIC;
+});
+like(in_new_session("SELECT ext.flake_migrate('boss.keyed', 'id', 5)"),
+	qr/ERROR:  0A000:.*\n.*^DETAIL:  PostgreSQL would evaluate table hers\.keyed of role "mallory"/m,
+	'a partition key: refused');
+like(in_new_session("SELECT ext.flake_migrate('boss.typed', 'id', 5)"),
+	qr/ERROR:  0A000:.*\n.*^DETAIL:  PostgreSQL would evaluate column id of table hers\.typed of role "mallory"/m,
+	'a type that has a cast: refused');
+
+# What inherits from the superuser's table, or is a partition of it.
+$node->safe_psql(
+	$database, q{
+	SET client_min_messages = warning;
+	CREATE TABLE boss.parent (id serial, a int);
+	CREATE TABLE hers.heir (CHECK (trap.constant(1) AND a > 0)) INHERITS (boss.parent);
+	CREATE TABLE boss.whole (id int, a int) PARTITION BY LIST (a);
+	CREATE TABLE hers.of_whole PARTITION OF boss.whole (CHECK (trap.constant(1) AND a > 0)) DEFAULT;
+	ALTER TABLE hers.heir OWNER TO mallory;
+	ALTER TABLE hers.of_whole OWNER TO mallory;
+	INSERT INTO hers.heir VALUES (1, 1);
+	SELECT setval('trap.superusers', 1, false);
+});
+foreach my $table ('parent', 'whole')
+{
+	like(
+		in_new_session("SELECT ext.flake_migrate('boss.$table', 'id', 5)"),
+		qr/ERROR:  0A000: cannot migrate "$table"$/m,
+		"$table: refused because of what inherits from it");
+}
+is(as_superuser($database), 0, 'nothing of hers was executed as superuser');
+$node->safe_psql($database,
+	"ALTER TABLE hers.heir OWNER TO CURRENT_USER; SELECT ext.flake_migrate('boss.parent', 'id', 5)");
+
+# There is no trap beforehand, but she sets one while something of hers is executed.
+$node->safe_psql(
+	$database, q{
+	SET client_min_messages = warning;
+	SET SESSION AUTHORIZATION mallory;
+	CREATE TABLE hers.armed (a int);
+	CREATE FUNCTION hers.strike() RETURNS boolean LANGUAGE plpgsql AS $$
+	BEGIN
+		DELETE FROM hers.armed;
+		IF FOUND THEN
+			CREATE STATISTICS hers.late ON (trap.constant(1) AND a > 0) FROM hers.other;
+		END IF;
+		RETURN true;
+	END
+	$$;
+	CREATE FUNCTION hers.constant() RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN hers.strike(); END';
+	CREATE TABLE hers.struck (id serial PRIMARY KEY);
+	CREATE TABLE hers.striker (id int REFERENCES hers.struck, a int);
+	CREATE INDEX ON hers.striker ((hers.constant() AND a > 0));
+	CREATE TABLE hers.other (id int PRIMARY KEY, a int);
+	INSERT INTO hers.armed VALUES (1);
+	RESET SESSION AUTHORIZATION;
+	CREATE TABLE boss.of_both (id int REFERENCES hers.struck REFERENCES hers.other);
+	SELECT setval('trap.superusers', 1, false);
+});
+like(
+	in_new_session("SELECT ext.flake_migrate('hers.struck', 'id', 5)"),
+	qr/ERROR:  55000: relation "other" was changed meanwhile$/m,
+	'a trap that is set meanwhile: refused');
+is(as_superuser($database), 0, 'and not executed as superuser');
+is( in_new_session(
+		"DELETE FROM hers.armed; SELECT ext.flake_migrate('hers.struck', 'id', 5)"
+	),
+	'',
+	'without it, it is done');
+
+# Who is trusted: a role that can become the one that would execute it.
+$node->safe_psql(
+	$database, q{
+	SET client_min_messages = warning;
+	CREATE ROLE team;
+	GRANT team TO alice;
+	GRANT ALL ON SCHEMA boss TO team, alice;
+	GRANT USAGE ON SCHEMA ext, hers, trap TO team, alice;
+	GRANT USAGE ON SEQUENCE ext.flake_default TO team, alice;
+	CREATE TABLE boss.of_team (id serial PRIMARY KEY);
+	CREATE TABLE boss.of_alice (id int REFERENCES boss.of_team, a int);
+	CREATE INDEX ON boss.of_alice ((trap.constant(1) AND a > 0));
+	ALTER TABLE boss.of_team OWNER TO team;
+	ALTER TABLE boss.of_alice OWNER TO alice;
+});
+is(in_new_session("SELECT ext.flake_migrate('boss.of_team', 'id', 5)"),
+	'', 'a role that may become the other is trusted');
+
+#
 # Functions in PL/pgSQL that she had compiled, in the superuser's session, with types
 # of her own
 #
@@ -446,6 +664,8 @@ $node->safe_psql(
 	CREATE DOMAIN types.jsonb AS pg_catalog.jsonb CHECK (trap.note());
 	CREATE DOMAIN types.timestamptz AS pg_catalog.timestamptz CHECK (trap.note());
 	CREATE TYPE types.record AS (a int);
+	CREATE SCHEMA tmpl;
+	CREATE TABLE tmpl.item (id bigint DEFAULT ext.flake_id(0));
 	DELETE FROM trap.sprung;
 });
 $superuser = new_session($node, $database);
@@ -455,7 +675,7 @@ value(
 	SET SESSION AUTHORIZATION mallory;
 	SET search_path = types, pg_catalog;
 	SELECT count(pg_catalog.plpgsql_validator(oid)) FROM pg_catalog.pg_proc
-	WHERE pronamespace = 'ext'::pg_catalog.regnamespace AND proname ~ 'migrate|partitions'
+	WHERE pronamespace = 'ext'::pg_catalog.regnamespace AND proname ~ 'migrate|partitions|create_shard'
 	  AND prolang = (SELECT oid FROM pg_catalog.pg_language WHERE lanname = 'plpgsql');
 	RESET search_path;
 	RESET SESSION AUTHORIZATION;
@@ -465,6 +685,8 @@ foreach my $name (sort keys %calls)
 	unlike((ask($superuser, sprintf $calls{$name}, 'ext'))[1],
 		qr/ERROR/, "types of hers: $name() works");
 }
+is(value($superuser, q(SELECT ext.flake_create_shard(5, 'tmpl'))),
+	'tmpl_5', 'types of hers: flake_create_shard() works');
 is(as_superuser($database), 0, 'types of hers: are not used');
 end_session($superuser);
 

@@ -180,6 +180,12 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
+	'flake_trusts(oid, oid)' =>
+	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
+	'flake_linked(oid, name)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
+	'flake_foreign_code(oid, oid)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", '10' ] ],
 	'flake_named_by(oid[], oid[])' => [
 		[
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
