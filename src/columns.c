@@ -396,7 +396,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	ScanDirection direction = BackwardScanDirection;
 	Snapshot	snapshot;
 	Oid			index;
-	Form_pg_attribute form;
+	char		generated;
 
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		cannot_search(search,
@@ -413,13 +413,12 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 		cannot_search(search,
 					  psprintf("Table \"%s\" does not have it.",
 							   RelationGetRelationName(rel)));
-	form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
-	if (getBaseType(form->atttypid) != search->type)
+	if (getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != search->type)
 		cannot_search(search,
 					  psprintf("It has another type in table \"%s\".",
 							   RelationGetRelationName(rel)));
-	if (form->attgenerated != '\0' &&
-		form->attgenerated != ATTRIBUTE_GENERATED_STORED)
+	generated = get_attgenerated(RelationGetRelid(rel), attribute);
+	if (generated != '\0' && generated != ATTRIBUTE_GENERATED_STORED)
 		cannot_search(search, "Its values are not stored.");
 
 	/* With the lock on the table, what is committed by now. */
