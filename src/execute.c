@@ -345,14 +345,16 @@ static Datum
 call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
 		 bool *isnull)
 {
-	LOCAL_FCINFO(call, 2);
+	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(2));
 	Oid			types[2] = {OIDOID, type};
-	List	   *names = list_make2(makeString(get_namespace_name(get_func_namespace(function))),
-								   makeString(pstrdup(name)));
-	Oid			callee = LookupFuncName(names, 2, types, false);
+	char	   *schema = get_namespace_name(get_func_namespace(function));
+	List	   *names = lappend(NIL, makeString(schema));
+	Oid			callee;
 	FmgrInfo	flinfo;
 	Datum		result;
 
+	names = lappend(names, makeString(pstrdup(name)));
+	callee = LookupFuncName(names, 2, types, false);
 	if (getExtensionOfObject(ProcedureRelationId, callee) !=
 		getExtensionOfObject(ProcedureRelationId, function))
 		changed_meanwhile("extension \"flakeid\"");
@@ -422,8 +424,8 @@ check_other_end(const Step *step, Oid function)
 	}
 	else
 	{
-		other = ObjectIdGetDatum(RangeVarGetRelid(step->relation, NoLock, true));
-		others = &other;
+		others = palloc(sizeof(Datum));
+		others[0] = ObjectIdGetDatum(RangeVarGetRelid(step->relation, NoLock, true));
 	}
 
 	for (int i = 0; i < count; i++)
