@@ -405,7 +405,6 @@ check_other_end(const Step *step, Oid function)
 {
 	Datum	   *others;
 	int			count = 1;
-	Datum		other;
 	bool		isnull;
 
 	/* What was executed, and what others have committed, counts. */
@@ -413,13 +412,14 @@ check_other_end(const Step *step, Oid function)
 	if (OidIsValid(step->relation_oid))
 	{
 		NameData	column;
+		Datum		linked;
 
 		namestrcpy(&column, step->column);
 		PushActiveSnapshot(GetLatestSnapshot());
-		other = call_own("flake_linked", NAMEOID, step->relation_oid,
-						 NameGetDatum(&column), function, &isnull);
+		linked = call_own("flake_linked", NAMEOID, step->relation_oid,
+						  NameGetDatum(&column), function, &isnull);
 		PopActiveSnapshot();
-		deconstruct_array(DatumGetArrayTypeP(other), OIDOID, sizeof(Oid), true,
+		deconstruct_array(DatumGetArrayTypeP(linked), OIDOID, sizeof(Oid), true,
 						  TYPALIGN_INT, &others, NULL, &count);
 	}
 	else
