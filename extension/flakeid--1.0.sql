@@ -928,6 +928,9 @@ BEGIN ATOMIC
         SELECT f.adrelid, 'pg_catalog.pg_attrdef'::regclass::oid, f.oid, 0
         FROM pg_catalog.pg_attrdef f
         JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> ''::"char"
+        UNION ALL
+        SELECT y.polrelid, 'pg_catalog.pg_policy'::regclass::oid, y.oid, 0
+        FROM pg_catalog.pg_policy y
         UNION ALL   -- of a type that may have a cast
         SELECT k.conrelid, 'pg_catalog.pg_class'::regclass::oid, k.conrelid, key.attnum
         FROM pg_catalog.pg_constraint k, pg_catalog.unnest(k.conkey) AS key (attnum)
@@ -1389,7 +1392,7 @@ BEGIN
                pg_get_constraintdef(k.oid) AS definition,
                CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', template, r.relname) END AS original,
                CASE WHEN r.oid IS NOT NULL THEN format(') REFERENCES %I.%I(', target, r.relname) END AS copy,
-               coalesce(format('%I.%I', target, r.relname), k.confrelid::regclass::text) AS referenced
+               CASE WHEN r.oid IS NOT NULL THEN format('%I.%I', target, r.relname) ELSE k.confrelid::regclass::text END AS referenced
         FROM pg_constraint k
         JOIN pg_class c ON c.oid = k.conrelid
         LEFT JOIN pg_class r ON r.oid = k.confrelid AND r.oid = ANY (tables)
@@ -1405,7 +1408,7 @@ BEGIN
         WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0
         ORDER BY 1, 2
     LOOP
-        IF cardinality(string_to_array(written.definition, written.original)) <> 2 THEN
+        IF written.original IS NOT NULL AND cardinality(string_to_array(written.definition, written.original)) <> 2 THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
                 DETAIL = format('There is "%s" in %s.', written.original, written.definition);
@@ -1662,12 +1665,15 @@ BEGIN
     PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
 
     -- What is made as the owner of the parent looks at the default partition, and
-    -- evaluates its checks.
+    -- evaluates its checks; nobody can add one from here on.
+    PERFORM @extschema@.flake_guard_relation(ticket, t.relid::oid, false)
+    FROM pg_partitioned_table p CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
+    WHERE p.partrelid = parent;
     SELECT c.relname INTO existing
     FROM pg_partitioned_table p
     CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
     JOIN pg_class c ON c.oid = t.relid
-    WHERE p.partrelid = parent AND NOT pg_has_role(c.relowner, of_parent.relowner, 'MEMBER')
+    WHERE p.partrelid = parent AND NOT @extschema@.flake_trusts(of_parent.relowner, c.relowner)
       AND EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c')
     LIMIT 1;
     IF FOUND THEN
@@ -1798,18 +1804,22 @@ BEGIN
         -- an earlier attempt to detach it may have been broken off.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
         FOR other IN
-            SELECT DISTINCT k.conrelid, p.relowner, @extschema@.flake_foreign_code(k.conrelid, p.relowner) AS code
-            FROM pg_constraint k, pg_class p
-            WHERE NOT "concurrently" AND k.contype = 'f' AND k.confrelid = partition.oid::oid AND p.oid = parent
-            ORDER BY code, k.conrelid
+            SELECT r.relation, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
+            FROM (SELECT k.conrelid FROM pg_constraint k WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid
+                  UNION
+                  SELECT partition.oid::oid
+                  UNION
+                  SELECT relid::oid FROM pg_partition_ancestors(parent)) AS r (relation), pg_class p
+            WHERE NOT "concurrently" AND partition.is_referred_to AND p.oid = parent
+            ORDER BY code, r.relation
         LOOP
             IF other.code IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                    MESSAGE = format('cannot detach partition %s, to which table %s refers', partition.oid, other.conrelid::regclass),
+                    MESSAGE = format('cannot detach partition %s, to which rows of another table refer', partition.oid),
                     DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
-            steps := steps || ARRAY[[other.relowner::text, other.conrelid::regclass::text, NULL, NULL]];
+            steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
         END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,

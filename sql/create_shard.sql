@@ -240,3 +240,14 @@ DO $$ DECLARE s name; BEGIN FOR s IN SELECT nspname FROM pg_namespace WHERE nspn
 DROP SCHEMA photos, "it's %I", "it's %I_4", """5""", "it's %I_6" CASCADE;
 DROP FUNCTION description, grants;
 DROP ROLE flake_reader, flake_writer;
+
+-- A foreign key to a table elsewhere
+CREATE SCHEMA outer_one;
+CREATE TABLE outer_one.country (code text PRIMARY KEY);
+CREATE SCHEMA inner_one;
+CREATE TABLE inner_one.item (id bigint PRIMARY KEY DEFAULT flake_id(0), code text REFERENCES outer_one.country);
+SELECT flake_create_shard(1, 'inner_one');
+SELECT conname, confrelid::regclass FROM pg_constraint WHERE conrelid = 'inner_one_1.item'::regclass AND contype = 'f';
+SET client_min_messages = warning;
+DROP SCHEMA inner_one, inner_one_1, outer_one CASCADE;
+RESET client_min_messages;

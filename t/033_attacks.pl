@@ -157,6 +157,27 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a partition of hers that is referred to',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); ALTER TABLE public.p_p20250101 OWNER TO mallory; GRANT USAGE ON SCHEMA public TO mallory',
+		'CREATE INDEX ON public.p_p20250101 ((id > 0 AND mal.trap(15)))',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
+		'a policy of hers on a table that refers to a partition',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' GRANT REFERENCES ON public.p TO mallory; CREATE ROLE bob; ALTER TABLE public.p OWNER TO bob; ALTER TABLE public.p_p20250101 OWNER TO bob',
+		'CREATE TABLE mal.fk (x bigint REFERENCES public.p); ALTER TABLE mal.fk ENABLE ROW LEVEL SECURITY;'
+		  . ' CREATE POLICY y ON mal.fk USING (mal.trap(16)); GRANT SELECT ON mal.fk TO PUBLIC',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
 		'a foreign key of hers, migrated',
 		'CREATE TABLE public.t (id serial PRIMARY KEY); GRANT REFERENCES ON public.t TO mallory',
 		'CREATE TABLE mal.fk (x int REFERENCES public.t, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(8)',
