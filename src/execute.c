@@ -559,7 +559,7 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 					(errmsg("%d/%d: %s", ++command_number, command_count,
 							step.command)));
 		execute_as_if_possible(step.role, step.command);
-		if (step.creates)
+		if (step.relation != NULL && step.creates)
 			remember(&step, &relations, &relation_count);
 	}
 	SPI_finish();

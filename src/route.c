@@ -105,10 +105,11 @@ find_shard(const OwnTable *map, int32 shard, Snapshot snapshot, NameData *server
 	found = HeapTupleIsValid(row);
 	if (found)
 	{
-		bool		isnull;
+		Datum		values[MAP_COLUMNS];
+		bool		nulls[MAP_COLUMNS];
 
-		*server = *DatumGetName(heap_getattr(row, MAP_SERVER,
-											 RelationGetDescr(map->rel), &isnull));
+		heap_deform_tuple(row, RelationGetDescr(map->rel), values, nulls);
+		namestrcpy(server, NameStr(*DatumGetName(values[MAP_SERVER - 1])));
 	}
 	systable_endscan(scan);
 	return found;
