@@ -270,6 +270,9 @@ my $types = q{
 	FROM pg_type t
 	JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = t.oid AND d.deptype = 'e'
 	JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND e.oid = d.refobjid AND e.extname = 'flakeid'
+	-- From 17 on, types that come with a relation or with another type are members, too.
+	LEFT JOIN pg_class c ON c.oid = t.typrelid
+	WHERE t.typcategory <> 'A' AND (c.oid IS NULL OR c.relkind = 'c')
 	ORDER BY t.typname};
 
 my $number = 0;
@@ -298,7 +301,7 @@ sub run
 	{
 		my $answer = $session->request($sql);
 
-		die "$answer->{code}: $answer->{message}\nin: $sql"
+		die "in: $sql\n$answer->{code}: $answer->{message}"
 		  if defined $answer->{code};
 		die "connection lost in: $sql" if $answer->{status} eq '';
 		@rows = map { $_->[0] } @{ $answer->{rows} };
