@@ -1674,7 +1674,8 @@ BEGIN
     CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
     JOIN pg_class c ON c.oid = t.relid
     WHERE p.partrelid = parent AND NOT @extschema@.flake_trusts(of_parent.relowner, c.relowner)
-      AND EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c')
+      -- its owner can give it another partition, with checks, at any time
+      AND (c.relkind = 'p' OR EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c'))
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -1758,7 +1759,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 0A000 if another role has written a check for the default partition, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@.flake_drop_partitions_guarded(ticket @extschema@.flake_ticket,
     parent regclass, before timestamptz,
@@ -1771,6 +1772,7 @@ DECLARE
     last_id bigint := @extschema@.flake_lower(before, layout);
     partition pg_catalog.record;
     other pg_catalog.record;
+    old pg_catalog.oid[];
     schemas pg_catalog.oid[];
     steps pg_catalog.text[] := '{}';
 BEGIN
@@ -1785,9 +1787,8 @@ BEGIN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
         -- name or owner, and what its partitions are.
         PERFORM @extschema@.flake_guard_relation(ticket, parent::oid, true);
-        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
-                         WHERE oid = parent OR oid IN (SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
-                                                       WHERE p.upper_bound <= last_id));
+        old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id);
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
         PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
     END IF;
 
@@ -1803,13 +1804,15 @@ BEGIN
         -- What foreign keys refer to cannot be dropped while it is a partition; and
         -- an earlier attempt to detach it may have been broken off.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
+        -- What the partition keys of the parent and its ancestors are, is known by now.
         FOR other IN
-            SELECT r.relation, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
-            FROM (SELECT k.conrelid FROM pg_constraint k WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid
+            SELECT r.relation, r.can_change, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
+            FROM (SELECT k.conrelid, true FROM pg_constraint k
+                  WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
                   UNION
-                  SELECT partition.oid::oid
+                  SELECT partition.oid::oid, true
                   UNION
-                  SELECT relid::oid FROM pg_partition_ancestors(parent)) AS r (relation), pg_class p
+                  SELECT relid::oid, false FROM pg_partition_ancestors(parent)) AS r (relation, can_change), pg_class p
             WHERE NOT "concurrently" AND partition.is_referred_to AND p.oid = parent
             ORDER BY code, r.relation
         LOOP
@@ -1819,7 +1822,9 @@ BEGIN
                     DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
-            steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+            IF other.can_change THEN
+                steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+            END IF;
         END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
@@ -1832,7 +1837,7 @@ BEGIN
 
     IF NOT "concurrently" AND steps <> '{}' THEN
         -- As the owners, whose code can be executed when one is detached.
-        PERFORM @extschema@.flake_execute_steps(ticket, schemas, ARRAY[parent]::oid[], '{}'::oid[], steps, false);
+        PERFORM @extschema@.flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
     END IF;
     RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END

@@ -38,6 +38,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
+#include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_inherits.h"
@@ -340,6 +341,22 @@ remember(const Step *step, Known **relations, int *count)
 	(*relations)[(*count)++] = look_at_relation(relation);
 }
 
+/* A relation that a step has dropped is not to stay the same. */
+static void
+forget_dropped(Oid relation, Known *relations, int *count)
+{
+	int			kept = 0;
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		return;
+	for (int i = 0; i < *count; i++)
+	{
+		if (relations[i].oid != relation)
+			relations[kept++] = relations[i];
+	}
+	*count = kept;
+}
+
 /* Calls a function of the extension that has an OID and one thing more. */
 static Datum
 call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
@@ -375,30 +392,48 @@ call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
  * statistics.
  */
 static List *
-table_and_partitions(Oid relation, LOCKMODE mode)
+table_and_partitions(Oid relation)
 {
-	if (mode != NoLock)
-		LockRelationOid(relation, mode);
+	LockRelationOid(relation, ShareRowExclusiveLock);
 	if (get_rel_relkind(relation) != RELKIND_PARTITIONED_TABLE)
 		return list_make1_oid(relation);
-	return find_all_inheritors(relation, mode, NULL);
-}
-
-/* Whether the current user may make a foreign key that refers to a table. */
-static bool
-may_refer_to(Oid relation)
-{
-	return pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
-		pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
-								  ACLMASK_ANY) == ACLCHECK_OK;
+	return find_all_inheritors(relation, ShareRowExclusiveLock, NULL);
 }
 
 /*
- * E3: for a foreign key to a relation; or for those that connect others with a
- * relation through a column, whose owner could make them anew.
+ * Whether a role can have a table locked that belongs to another: to make a
+ * foreign key that refers to it, or because a foreign key of it refers to a table
+ * of the role's, or because it is a partition of one.
+ */
+static bool
+may_lock(Oid role, Oid relation)
+{
+	Relation	rel;
+	ListCell   *cell;
+	bool		result = false;
+
+	if (pg_class_aclcheck(relation, role, ACL_REFERENCES) == ACLCHECK_OK ||
+		pg_attribute_aclcheck_all(relation, role, ACL_REFERENCES,
+								  ACLMASK_ANY) == ACLCHECK_OK)
+		return true;
+	rel = try_relation_open(relation, AccessShareLock);
+	if (rel == NULL)
+		return false;
+	foreach(cell, RelationGetFKeyList(rel))
+		result |= flake_relation_owner(lfirst_node(ForeignKeyCacheInfo, cell)->confrelid) == role;
+	if (rel->rd_rel->relispartition)
+		result |= flake_relation_owner(get_partition_parent(relation, true)) == role;
+	relation_close(rel, AccessShareLock);
+	return result;
+}
+
+/*
+ * E3: for foreign keys that connect a relation with those of the next command; or
+ * for those that connect others with a relation through a column, whose owner
+ * could make them anew.
  *
- * Who may not lock a table that the next command needs to be locked, is told so
- * by PostgreSQL before it plans anything.
+ * The lock keeps the other table's owner from writing anything into it now.  The
+ * next command needs a lock of it, too, so a role that cannot have it is told so.
  */
 static void
 check_other_end(const Step *step, Oid function)
@@ -432,17 +467,16 @@ check_other_end(const Step *step, Oid function)
 	{
 		Oid			relation = DatumGetObjectId(others[i]);
 		char	   *name = get_rel_name(relation);
-		bool		may_lock;
 		bool		all_trusted = true;
 		ListCell   *cell;
 
 		if (name == NULL)
 			changed_meanwhile("the table of a foreign key");
-		may_lock = OidIsValid(step->relation_oid)
-			? has_privs_of_role(GetUserId(), flake_relation_owner(step->relation_oid))
-			: may_refer_to(relation);
-		foreach(cell, table_and_partitions(relation,
-										   may_lock ? ShareRowExclusiveLock : NoLock))
+		if (!has_privs_of_role(GetUserId(), OidIsValid(step->relation_oid)
+							   ? flake_relation_owner(step->relation_oid) : step->role) ||
+			(!OidIsValid(step->relation_oid) && !may_lock(step->role, relation)))
+			aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), name);
+		foreach(cell, table_and_partitions(relation))
 		{
 			Oid			table = lfirst_oid(cell);
 
@@ -501,8 +535,8 @@ read_step(const Datum *values, const bool *nulls)
  * these schemas.  With announce there is a NOTICE before each.
  *
  * Without a command, a row is for E3, which the command of the next one needs.
- * Then the relation is the one at the other end of a foreign key that is made
- * next.  Or if there is an OID, it is that of the table with a column, whose name
+ * Then the relation is the one at the other end of a foreign key that is made or
+ * looked at next.  Or if there is an OID, it is that of the table with a column, whose name
  * comes instead, of which foreign keys are made anew.
  */
 Datum
@@ -561,6 +595,8 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 		execute_as_if_possible(step.role, step.command);
 		if (step.relation != NULL && step.creates)
 			remember(&step, &relations, &relation_count);
+		else
+			forget_dropped(step.relation_oid, relations, &relation_count);
 	}
 	SPI_finish();
 	PG_RETURN_VOID();

@@ -148,6 +148,15 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'the default partition is hers, and has partitions',
+		'CREATE TABLE public.p (id bigint NOT NULL) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE mal.d PARTITION OF public.p DEFAULT PARTITION BY LIST (id); ALTER TABLE mal.d OWNER TO mallory',
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_create_partitions('public.p', '1 day', '2026-01-01', '2026-01-02')},
+		'0A000'
+	],
+	[
 		'a foreign key of hers to a partition',
 		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
 		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES ON public.p TO mallory},
@@ -173,6 +182,17 @@ my @attacks = (
 		  . ' GRANT REFERENCES ON public.p TO mallory; CREATE ROLE bob; ALTER TABLE public.p OWNER TO bob; ALTER TABLE public.p_p20250101 OWNER TO bob',
 		'CREATE TABLE mal.fk (x bigint REFERENCES public.p); ALTER TABLE mal.fk ENABLE ROW LEVEL SECURITY;'
 		  . ' CREATE POLICY y ON mal.fk USING (mal.trap(16)); GRANT SELECT ON mal.fk TO PUBLIC',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
+		'a partition key of hers, of the parent of the parent',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id); ALTER TABLE public.p ADD a int;'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); CREATE TABLE mal.grand (id bigint NOT NULL, a int) PARTITION BY LIST ((id > 0 AND mal.trap(17)));'
+		  . ' ALTER TABLE mal.grand ATTACH PARTITION public.p FOR VALUES IN (true); ALTER TABLE mal.grand OWNER TO mallory',
+		'SELECT 1',
 		'',
 		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
 		'0A000'
@@ -261,6 +281,60 @@ foreach my $attack (@attacks)
 		qr/^(?:$codes)$/, "$name: it is refused");
 	like($log, qr/deed done/, "$name: she has acted") if $must_act;
 }
+
+# What she does in a transaction for whose end the call waits: name => as superuser,
+# her statements, the call, its code.
+my @races = (
+	[
+		'the default partition gets a check',
+		'CREATE TABLE public.p (id bigint NOT NULL) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE mal.d PARTITION OF public.p DEFAULT; ALTER TABLE mal.d OWNER TO mallory',
+		'ALTER TABLE mal.d ADD CHECK (mal.trap(18))',
+		q{SELECT ext.flake_create_partitions('public.p', '1 day', '2026-01-01', '2026-01-02')},
+		'0A000'
+	],
+	[
+		'what refers to a partition gets an index',
+		'GRANT ALL ON SCHEMA public TO alice, mallory; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES ON public.p TO mallory;}
+		  . ' SET ROLE mallory; CREATE TABLE mal.fk (x bigint REFERENCES public.p, b int); GRANT SELECT ON mal.fk TO alice',
+		'CREATE INDEX ON mal.fk (b) WHERE mal.trap(19); LOCK TABLE mal.fk IN ROW EXCLUSIVE MODE',
+		q{SET ROLE alice; SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'55000'
+	],
+);
+
+foreach my $race (@races)
+{
+	my ($name, $superuser, $mallory, $call, $expected) = @$race;
+	my $db = 'race_' . ++$n;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db, $superuser);
+
+	my $hers   = new_session($node, $db);
+	my $caller = new_session($node, $db);
+	my $from   = -s $node->logfile;
+
+	ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
+	send_query($caller, "$call;");
+	wait_until(
+		sub {
+			$node->safe_psql($db,
+				q{SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'}
+			) > 0;
+		},
+		"$name: the call waits");
+	ask($hers, 'COMMIT;');
+	is(error_code(get_answer($caller)), $expected, "$name: it is refused");
+	is( join(' ',
+			grep { $_ ne 'mallory' }
+			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
+		'',
+		"$name: nothing of hers is executed as another");
+	end_session($_) foreach $hers, $caller;
+}
+
 is( $node->safe_psql(
 		'postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}),
 	'f',
