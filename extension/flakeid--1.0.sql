@@ -190,11 +190,11 @@ CREATE SEQUENCE @extschema@.flake_default_objectid AS bigint
 COMMENT ON SEQUENCE @extschema@.flake_default_objectid IS
 'the generator of flake_objectid(): last_value is a bound of what was handed out, as seconds since 1970 << 24 | counter';
 
--- Anybody may mint, until USAGE is revoked from PUBLIC.  Whoever created the
--- extension may save and restore the horizons with pg_dump.
+-- Anybody may mint, until USAGE is revoked from PUBLIC; the role that created the
+-- extension may afterwards, and may save and restore the horizons with pg_dump.
 GRANT USAGE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
     @extschema@.flake_default_objectid TO PUBLIC;
-GRANT SELECT, UPDATE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
+GRANT ALL ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
     @extschema@.flake_default_objectid TO @extowner@;
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_uuid', '');
@@ -906,10 +906,12 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET jit = off
 BEGIN ATOMIC
     WITH foreigner AS (
-        SELECT c.oid, c.relowner
-        FROM (SELECT flake_foreign_code.relation
+        SELECT c.oid, c.relowner, r.is_ancestor
+        FROM (SELECT flake_foreign_code.relation, false
               UNION
-              SELECT t.relid FROM pg_catalog.pg_partition_tree(flake_foreign_code.relation) t) AS r (oid)
+              SELECT t.relid::oid, false FROM pg_catalog.pg_partition_tree(flake_foreign_code.relation) t
+              UNION
+              SELECT a.relid::oid, true FROM pg_catalog.pg_partition_ancestors(flake_foreign_code.relation) a) AS r (oid, is_ancestor)
         JOIN pg_catalog.pg_class c ON c.oid = r.oid
         WHERE NOT @extschema@.flake_trusts(flake_foreign_code.role, c.relowner)
     ), part (relation, classid, objid, objsubid) AS (
@@ -940,6 +942,7 @@ BEGIN ATOMIC
                              pg_catalog.pg_get_userbyid(f.relowner))
     FROM foreigner f
     JOIN part p ON p.relation = f.oid
+     AND (NOT f.is_ancestor OR p.objid = f.oid AND p.objsubid = 0)     -- of an ancestor, the partition key
     WHERE EXISTS (
         SELECT FROM pg_catalog.pg_depend d
         LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND t.oid = d.refobjid
@@ -951,7 +954,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_foreign_code(oid, oid) IS
-'what a role might execute of another that it does not trust when it makes a foreign key to or from a table: an index, a statistics object, a check, a generated column or a partition key, of the table or of a partition; null if there is none; for functions of flakeid';
+'what a role might execute of another that it does not trust when it makes a foreign key to or from a table: an index, a statistics object, a check, a generated column or a partition key, of the table or of a partition, or the partition key of an ancestor; null if there is none; for functions of flakeid';
 
 CREATE FUNCTION @extschema@.flake_stranger(namespace oid, owner oid)
 RETURNS name
@@ -1104,7 +1107,7 @@ BEGIN
     JOIN pg_class c ON c.oid = k.conrelid
     CROSS JOIN LATERAL (SELECT @extschema@.flake_foreign_code(k.confrelid, c.relowner)
                         WHERE EXISTS (SELECT FROM pg_class r
-                                      WHERE r.oid IN (SELECT k.confrelid UNION SELECT relid FROM pg_partition_tree(k.confrelid))
+                                      WHERE r.oid IN (SELECT k.confrelid UNION SELECT relid FROM pg_partition_tree(k.confrelid) UNION SELECT relid FROM pg_partition_ancestors(k.confrelid))
                                         AND NOT @extschema@.flake_trusts(c.relowner, r.relowner))) AS f (code)
     WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0 AND f.code IS NOT NULL
     ORDER BY k.oid LIMIT 1;
@@ -1804,15 +1807,12 @@ BEGIN
         -- What foreign keys refer to cannot be dropped while it is a partition; and
         -- an earlier attempt to detach it may have been broken off.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
-        -- What the partition keys of the parent and its ancestors are, is known by now.
         FOR other IN
-            SELECT r.relation, r.can_change, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
-            FROM (SELECT k.conrelid, true FROM pg_constraint k
+            SELECT r.relation, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
+            FROM (SELECT k.conrelid FROM pg_constraint k
                   WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
                   UNION
-                  SELECT partition.oid::oid, true
-                  UNION
-                  SELECT relid::oid, false FROM pg_partition_ancestors(parent)) AS r (relation, can_change), pg_class p
+                  SELECT partition.oid::oid) AS r (relation), pg_class p
             WHERE NOT "concurrently" AND partition.is_referred_to AND p.oid = parent
             ORDER BY code, r.relation
         LOOP
@@ -1822,9 +1822,7 @@ BEGIN
                     DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
-            IF other.can_change THEN
-                steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
-            END IF;
+            steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
         END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,

@@ -172,6 +172,14 @@ CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON his.got FOR EACH ROW EXECU
 CREATE TRIGGER s AFTER INSERT ON his.got EXECUTE FUNCTION flake_keep_state();
 INSERT INTO his.got VALUES (-1);
 SELECT count(*) FROM his.got WHERE id = -1;
+-- functions for others, called after the guard that others call, too
+SELECT code, message FROM attempt($$SELECT flake_guard_relation(flake_guard('public'), 'his.id'::regclass, true)$$);
+SELECT role, relation, relation_oid, command, code, message
+FROM (VALUES (NULL, 'x', NULL, 'SELECT 1'), ('10', NULL, NULL, NULL), ('10', 'x', 'new', NULL), ('10', 'x', '0', NULL),
+             ('10', 'x', '0', 'SELECT 1'), ('10', NULL, '1259', NULL), ('10', 'x', NULL, NULL), ('10', 'public.forbidden', NULL, NULL),
+             ('10', 'x', '1259', NULL), ('ten', 'x', NULL, NULL)) AS step (role, relation, relation_oid, command),
+     attempt(format($$SELECT flake_execute_steps(flake_guard('public'), '{}', '{}', '{}', ARRAY[[%L, %L, %L, %L]], false)$$,
+                    role, relation, relation_oid, command));
 -- settings put in place before the library is loaded
 \c -
 SET ROLE flake_anybody;

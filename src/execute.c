@@ -47,6 +47,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "guard.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "own_table.h"
@@ -66,17 +67,6 @@ PG_FUNCTION_INFO_V1(flake_execute_as);
 PG_FUNCTION_INFO_V1(flake_execute_steps);
 PG_FUNCTION_INFO_V1(flake_largest);
 PG_FUNCTION_INFO_V1(flake_trusts);
-
-/* Whether a role can become another one with SET ROLE, as a superuser can. */
-static bool
-may_become(Oid role, Oid other)
-{
-#if PG_VERSION_NUM >= 160000
-	return member_can_set_role(role, other);
-#else
-	return is_member_of_role(role, other);
-#endif
-}
 
 /* Executes a command; SPI is connected. */
 static void
@@ -143,7 +133,7 @@ flake_execute_as(PG_FUNCTION_ARGS)
 static void
 execute_as_if_possible(Oid role, const char *command)
 {
-	if (role != GetUserId() && may_become(GetUserId(), role))
+	if (role != GetUserId() && flake_may_become(GetUserId(), role))
 		execute_as(role, command);
 	else if (role == GetUserId() || !has_privs_of_role(GetUserId(), role))
 		execute(command);
@@ -468,21 +458,25 @@ check_other_end(const Step *step, Oid function)
 		Oid			relation = DatumGetObjectId(others[i]);
 		char	   *name = get_rel_name(relation);
 		bool		all_trusted = true;
+		List	   *tables;
 		ListCell   *cell;
 
 		if (name == NULL)
 			changed_meanwhile("the table of a foreign key");
-		if (!has_privs_of_role(GetUserId(), OidIsValid(step->relation_oid)
-							   ? flake_relation_owner(step->relation_oid) : step->role) ||
+		if (!flake_acts_as(GetUserId(), OidIsValid(step->relation_oid)
+						   ? flake_relation_owner(step->relation_oid) : step->role) ||
 			(!OidIsValid(step->relation_oid) && !may_lock(step->role, relation)))
 			aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), name);
-		foreach(cell, table_and_partitions(relation))
+		tables = table_and_partitions(relation);
+		if (get_rel_relispartition(relation))
+			tables = list_concat(tables, get_partition_ancestors(relation));
+		foreach(cell, tables)
 		{
 			Oid			table = lfirst_oid(cell);
 
 			/* Only to be quick: it looks at this again. */
 			if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(table)) &&
-				!may_become(flake_relation_owner(table), step->role))
+				!flake_may_become(flake_relation_owner(table), step->role))
 				all_trusted = false;
 		}
 		if (all_trusted)
@@ -514,6 +508,10 @@ read_step(const Datum *values, const bool *nulls)
 	if (!nulls[2] && !step.creates)
 		step.relation_oid = DatumGetObjectId(DirectFunctionCall1(oidin,
 																 CStringGetDatum(TextDatumGetCString(values[2]))));
+	if (!nulls[2] && !OidIsValid(step.relation_oid) && (nulls[3] || !step.creates))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a step must have the OID of a relation, \"new\" with a command, or null")));
 	if (!nulls[3])
 		step.command = TextDatumGetCString(values[3]);
 	if (nulls[3] && !nulls[2])
@@ -628,7 +626,7 @@ flake_largest(PG_FUNCTION_ARGS)
 				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
 	schema = get_namespace_name(RelationGetNamespace(rel));
 	name = RelationGetRelationName(rel);
-	if (rel->rd_rel->relowner != GetUserId() && !may_become(GetUserId(), rel->rd_rel->relowner))
+	if (rel->rd_rel->relowner != GetUserId() && !flake_may_become(GetUserId(), rel->rd_rel->relowner))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(rel->rd_rel->relkind), name);
 	query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
@@ -658,5 +656,5 @@ flake_largest(PG_FUNCTION_ARGS)
 Datum
 flake_trusts(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(may_become(PG_GETARG_OID(1), PG_GETARG_OID(0)));
+	PG_RETURN_BOOL(flake_may_become(PG_GETARG_OID(1), PG_GETARG_OID(0)));
 }

@@ -200,6 +200,32 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+bool
+flake_may_become(Oid role, Oid other)
+{
+#if PG_VERSION_NUM >= 160000
+	return member_can_set_role(role, other);
+#else
+	return is_member_of_role(role, other);
+#endif
+}
+
+bool
+flake_acts_as(Oid role, Oid other)
+{
+	return has_privs_of_role(role, other) || flake_may_become(role, other);
+}
+
+/* What LOCK TABLE takes. */
+static bool
+is_table_or_view(Oid relation)
+{
+	char		relkind = get_rel_relkind(relation);
+
+	return relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE ||
+		relkind == RELKIND_VIEW;
+}
+
 /*
  * Locks a relation until the end of the transaction.  False if it does not exist
  * (any more).
@@ -212,8 +238,13 @@ lock_relation(Oid relation, LOCKMODE mode)
 {
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 		return false;
+	if (mode == AccessExclusiveLock && !is_table_or_view(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot lock \"%s\"", get_rel_name(relation)),
+				 errdetail("It is no table and no view.")));
 	if (mode == AccessExclusiveLock &&
-		!has_privs_of_role(GetUserId(), flake_relation_owner(relation)))
+		!flake_acts_as(GetUserId(), flake_relation_owner(relation)))
 	{
 		AclResult	result = pg_class_aclcheck(relation, GetUserId(),
 											   ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);

@@ -637,6 +637,12 @@ foreach my $right (@rights)
 	$expected .= $also if $also;
 	is($allowed, $expected, "who may: $command");
 }
+is( join('', ask(
+			$session_of_all,
+			'BEGIN; REVOKE USAGE ON SEQUENCE ext.flake_default FROM PUBLIC; SET LOCAL SESSION AUTHORIZATION creator;'
+			  . ' SELECT ext.flake_id(5) > 0, ext.flake_detach(6) IS NULL, ext.flake_advance($$ext.flake_default$$, 5) IS NULL, ext.flake_lease($$a$$) IS NULL; ROLLBACK')),
+	't|f|f|f',
+	'the creator still may when PUBLIC may no longer mint');
 end_session($session_of_all);
 note "$tried combinations of role and command";
 

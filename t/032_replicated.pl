@@ -106,7 +106,7 @@ is(code_on_target("SELECT flake_id($_)"),
 # As the hint says, that transaction can be skipped.
 $target->safe_psql('postgres', 'ALTER SUBSCRIPTION everything DISABLE');
 my ($lsn) = slurp_file($target->logfile) =~
-  /finished at ([0-9A-F]+\/[0-9A-F]+)/;
+  /message type "TRUNCATE".*finished at ([0-9A-F]+\/[0-9A-F]+)/;
 ok(defined $lsn, 'its log says where the transaction ends');
 $target->poll_query_until('postgres',
 	q(SELECT count(*) = 0 FROM pg_stat_subscription WHERE pid IS NOT NULL))

@@ -20,7 +20,7 @@ my $node = PostgreSQL::Test::Cluster->new('main');
 $node->init;
 $node->append_conf('postgresql.conf', 'log_min_messages = log');
 $node->start;
-$node->safe_psql('postgres', 'CREATE ROLE mallory; CREATE ROLE alice');
+$node->safe_psql('postgres', 'CREATE ROLE mallory; CREATE ROLE alice; CREATE ROLE member NOINHERIT IN ROLE alice');
 
 # trap(n) is executed when its call is evaluated; act(n) does what mallory has put
 # into the function mal.deed(), once it can.  Both also as constants, which the
@@ -198,6 +198,29 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a partition key of hers, of the parent of what refers to a partition',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p, a int) PARTITION BY LIST (a); CREATE TABLE public.fk1 PARTITION OF public.fk DEFAULT;'
+		  . ' CREATE TABLE mal.grand (x bigint, a int) PARTITION BY LIST ((x > 0 AND mal.trap(21)));'
+		  . ' ALTER TABLE mal.grand ATTACH PARTITION public.fk FOR VALUES IN (true); ALTER TABLE mal.grand OWNER TO mallory',
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
+		'a partition key of hers, of the parent of what is referred to, shard',
+		'CREATE TABLE public.r (x bigint PRIMARY KEY, a int) PARTITION BY RANGE (x); CREATE TABLE public.r1 PARTITION OF public.r DEFAULT;'
+		  . ' CREATE TABLE mal.grand (x bigint NOT NULL, a int) PARTITION BY LIST ((x > 0 AND mal.trap(22)));'
+		  . ' ALTER TABLE mal.grand ATTACH PARTITION public.r FOR VALUES IN (true); ALTER TABLE mal.grand OWNER TO mallory;'
+		  . ' CREATE TABLE tmpl.t (id bigint DEFAULT ext.flake_id(0), r bigint REFERENCES public.r)',
+		'SELECT 1',
+		'',
+		$shard,
+		'0A000'
+	],
+	[
 		'a foreign key of hers, migrated',
 		'CREATE TABLE public.t (id serial PRIMARY KEY); GRANT REFERENCES ON public.t TO mallory',
 		'CREATE TABLE mal.fk (x int REFERENCES public.t, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(8)',
@@ -262,6 +285,16 @@ my @attacks = (
 		'none'
 	],
 	[
+		'a member without INHERIT may, too',
+		'GRANT ALL ON SCHEMA public TO alice; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); CREATE TABLE public.t (id serial)',
+		'SELECT 1',
+		'',
+		q{SET ROLE member; SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . q{ SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'none'
+	],
+	[
 		'a table that alice does not own, migrated by her',
 		'SELECT 1',
 		'CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES; CREATE INDEX ON mal.t (b) WHERE mal.trap(14);'
@@ -296,7 +329,8 @@ foreach my $attack (@attacks)
 	like(
 		$status == 0 ? 'none' : error_code($stdout, $stderr),
 		qr/^(?:$codes)$/,
-		$codes eq 'none' ? "$name: it works" : "$name: it is refused");
+		$codes eq 'none' ? "$name: it works" : "$name: it is refused")
+	  or diag $stderr;
 	like($log, qr/deed done/, "$name: she has acted") if $must_act;
 }
 
