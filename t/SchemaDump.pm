@@ -254,10 +254,10 @@ sub differences
 	my ($self,   $other) = @_;
 	my ($before, $after) = ($self->lines, $other->lines);
 
-	return sort { substr($a, 2) cmp substr($b, 2) }
-	  (map { "- $_" }
+	return sort { substr($a, 2) cmp substr($b, 2) } (
+		map  { "- $_" }
 		grep { ($before->{$_} // 0) > ($after->{$_} // 0) } keys %$before),
-	  (map { "+ $_" }
+	  ( map    { "+ $_" }
 		  grep { ($after->{$_} // 0) > ($before->{$_} // 0) } keys %$after);
 }
 
@@ -356,7 +356,8 @@ sub schema
 			$result->{columns}{ $mark->($table) }{$attribute} = \%column;
 		}
 	}
-	foreach my $sequence (grep { index($_, $prefix) == 0 && !$generators{$_} }
+	foreach my $sequence (
+		grep { index($_, $prefix) == 0 && !$generators{$_} }
 		keys %{ $self->{sequences} })
 	{
 		my %copy = %{ $self->{sequences}{$sequence} };
@@ -364,7 +365,8 @@ sub schema
 		$copy{owner}                               = $mark->($copy{owner});
 		$result->{sequences}{ $mark->($sequence) } = \%copy;
 	}
-	foreach my $key (grep { index($_, "heirs $prefix") == 0 }
+	foreach my $key (
+		grep { index($_, "heirs $prefix") == 0 }
 		keys %{ $self->{others} })
 	{
 		$result->{others}{ $mark->($key) } = $self->{others}{$key};
@@ -397,8 +399,10 @@ sub only_schema
 	foreach my $part (qw(columns sequences others))
 	{
 		my $old = $self->{$part};
-		$result->{$part} = { map { $_ => $old->{$_} }
-			  grep { /^(?:heirs )?\Q$prefix\E/ } keys %$old };
+		$result->{$part} = {
+			map  { $_ => $old->{$_} }
+			grep { /^(?:heirs )?\Q$prefix\E/ } keys %$old
+		};
 	}
 	return $result;
 }

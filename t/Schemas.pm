@@ -240,7 +240,9 @@ sub make_key
 {
 	my ($self, $origin) = @_;
 	my $type =
-	  $origin eq 'flake' ? 'bigint' : pick(qw(int int int bigint smallint));
+	  $origin eq 'flake'
+	  ? 'bigint'
+	  : pick(qw(int int bigint bigint smallint));
 	my $table = $self->add_table(
 		schema => $origin ne 'flake'
 		  && chance(0.1) ? $self->{other} : $self->{main},
@@ -293,7 +295,7 @@ sub make_key
 	) if $origin eq 'function' && !$self->{function}++;
 
 	my @more = ("x int NOT NULL DEFAULT 1", 'note text');
-	push @more, $self->more_columns($table);
+	push @more, $self->more_columns($table, $parts);
 
 	# a column in the key that no subscriber can look for
 	my $with_time = $origin eq 'flake' && !defined $parts && $self->some(0.7);
@@ -347,10 +349,10 @@ sub make_key
 	return;
 }
 
-# Columns that are there to be there.
+# Columns and checks that are there to be there.
 sub more_columns
 {
-	my ($self, $table) = @_;
+	my ($self, $table, $parts) = @_;
 	my $id = identifier($table->{id});
 	my @columns;
 
@@ -373,7 +375,8 @@ sub more_columns
 	  if $self->some;
 	push @columns,
 	  "gen "
-	  . ($table->{origin} eq 'flake'
+	  . (
+		$table->{origin} eq 'flake'
 		? "timestamptz GENERATED ALWAYS AS (public.flake_timestamp($id))"
 		: "int GENERATED ALWAYS AS ($id + 1)")
 	  . ' STORED'
@@ -381,7 +384,7 @@ sub more_columns
 	push @columns,
 	  identifier($self->name('n'))
 	  . pick(' serial', ' int GENERATED ALWAYS AS IDENTITY')
-	  if $self->some(0.5) && $table->{key} ne 'pair';
+	  if $self->some(0.5) && !defined $parts;
 	push @columns,
 		"CONSTRAINT "
 	  . identifier($self->name('check'))
@@ -392,8 +395,8 @@ sub more_columns
 		"$self->{home}.is_good($id)",
 		'x < 100')
 	  . ')'
-	  . pick('', '', ' NO INHERIT')
-	  if $self->some && 1;
+	  . (defined $parts ? '' : pick('', '', ' NO INHERIT'))
+	  if $self->some;
 	return @columns;
 }
 
@@ -553,7 +556,7 @@ sub make_reference
 
 	$self->add(
 		"CREATE TABLE $table->{quoted} ($minted$id $type, x int NOT NULL DEFAULT 1, note text, "
-		  . join('', map { "$_, " } $self->more_columns($table))
+		  . join('', map { "$_, " } $self->more_columns($table, $parts))
 		  . ($table->{key} eq 'single' ? "PRIMARY KEY ($id), " : '')
 		  . $name
 		  . (
@@ -789,7 +792,7 @@ sub decorate_with_code
 				"DELETE TO $quoted DO ALSO NOTIFY gone"));
 		$self->add("ALTER TABLE $quoted DISABLE RULE $rule") if $self->some;
 	}
-	if ($self->some)
+	if ($self->some(1.5))
 	{
 		my $policy = identifier($self->name('policy'));
 		$self->add("ALTER TABLE $quoted ENABLE ROW LEVEL SECURITY");
