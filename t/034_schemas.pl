@@ -48,11 +48,13 @@ foreach my $name ('alpha', 'beta')
 	$node{$name} = PostgreSQL::Test::Cluster->new($name);
 	$node{$name}->init(
 		allows_streaming => 'logical',
-		extra            => [ '--username', 'boss' ]);
+		extra            =>
+		  [ '--username', 'boss', '--encoding', 'UTF8', '--locale', 'C' ]);
 	$node{$name}->append_conf(
 		'postgresql.conf', qq{
 		autovacuum = off
 		client_min_messages = error
+		log_statement = none
 		max_wal_senders = 10
 		max_replication_slots = 10
 		wal_retrieve_retry_interval = 100ms
@@ -510,17 +512,21 @@ sub check_move
 	my $schema = Schemas::identifier($world->{main});
 	my ($writer, $written);
 
+	# What others do with random numbers is not to count.
 	srand $world->{seed};
+	my $is_prepared = Schemas::chance(0.9);
+	my $to          = Schemas::chance(0.1) ? 'b' x 70 : 'beta';
+	my $drops       = Schemas::chance(0.3);
+	my $writes      = !$drops && Schemas::chance(0.8);
+
 	push @statements, sprintf $prepare_move, Schemas::literal($schema)
-	  if Schemas::chance(0.9);
+	  if $is_prepared;
 	$wire{$_} = build($node{$_}, $dbname, $statistics, @statements)
 	  foreach 'alpha', 'beta';
 	request($wire{beta}, "DROP SCHEMA $schema CASCADE");
 	request($wire{alpha},
 		q{INSERT INTO public.flake_shard_map VALUES ('[0,31]', 'alpha')});
 
-	my $to      = Schemas::chance(0.1) ? 'b' x 70 : 'beta';
-	my $drops   = Schemas::chance(0.3);
 	my $connstr = { map { $_ => $node{$_}->connstr($dbname) } keys %node };
 	my @options = (
 		"--schema=$world->{main}",   '--shard=5',
@@ -538,7 +544,7 @@ sub check_move
 	my @failures;
 
 	# Somebody who goes on writing.
-	if (!$drops && Schemas::chance(0.7))
+	if ($writes)
 	{
 		my @updates = map {
 			"BEGIN UPDATE $_->{quoted} SET x = x; EXCEPTION WHEN OTHERS THEN NULL; END;"
@@ -549,6 +555,7 @@ sub check_move
 		$writer =
 		  IPC::Run::start([ 'psql', '-X', '-q', '-d', $connstr->{alpha} ],
 			'<', \$written, '>', '/dev/null', '2>', '/dev/null');
+		$writer->pump while length $written;
 	}
 	my ($done, $output) = run_move(@options);
 	$writer->kill_kill if defined $writer;
