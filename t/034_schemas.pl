@@ -6,11 +6,15 @@
 # nothing has changed.
 #
 # In the environment (make schemas SEED=7 COUNT=2000 sets the first two):
-#   SCHEMAS_SEED    the first schema's seed, by default 1; the next has the next one
-#   SCHEMAS_COUNT   how many schemas, by default 100
-#   SCHEMAS_MOVES   each how many is also moved to another server, by default 20
-#   SCHEMAS_REDUCE  if set, fewer and fewer of a failing schema's statements are
-#                   tried, and those that are needed to fail printed
+#   SCHEMAS_SEED     the first schema's seed, by default 1; the next has the next one
+#   SCHEMAS_COUNT    how many schemas, by default 100
+#   SCHEMAS_MOVES    each how many is also moved to another server, by default 20
+#   SCHEMAS_REDUCE   of failures whose name matches this regular expression, the
+#                    schema's statements that it takes are found and shown
+#   SCHEMAS_VERBOSE  if set, statements that fail in making a schema are shown
+#   SCHEMAS_LOG      a file to which failures are appended as they come
+#
+# A schema that fails is repeated by SEED=its seed COUNT=1.
 
 use strict;
 use warnings;
@@ -21,7 +25,7 @@ use FindBin;
 use lib $FindBin::RealBin;
 use FlakeWire;
 use IPC::Run;
-use List::Util qw(first max sum0);
+use List::Util qw(first sum0);
 use POSIX      ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -590,7 +594,6 @@ sub check_move
 	my $after = $take->();
 	my ($source, $target) = ($drops ? $before : $after)->{alpha};
 	$target = $after->{beta};
-	my $there = $before->{beta};
 	foreach my $dump ($source, $target)
 	{
 		$dump->{objects} =
@@ -710,21 +713,10 @@ foreach my $i (0 .. $processes)
 		  my $n (grep { $moves ? $_ % $each == 0 : $_ % $processes == $i }
 			0 .. $count - 1)
 		{
-			my $started = time;
 			my $result =
 			  check_seed($first + $n, $moves, "schemas_$i", \%statistics);
 
-			$result->{seconds} = time - $started;
 			push @results, $result;
-			append_to_file(
-				"$directory/progress",
-				sprintf "%d%s %.1f s %s\n",
-				$first + $n,
-				$moves ? ' (move)' : '',
-				$result->{seconds},
-				join '; ',
-				map { $_->[0] } @{ $result->{failures} }
-			) if $ENV{SCHEMAS_VERBOSE};
 			append_to_file($ENV{SCHEMAS_LOG},
 				encode('UTF-8', report($result)))
 			  if $ENV{SCHEMAS_LOG} && @{ $result->{failures} };
