@@ -164,7 +164,7 @@ sub limit_text
 my %refusals = (
 	migrate =>
 	  { map { $_ => 1 } qw(0A000 55000 42501 42804 42809 42703 22003) },
-	shard => { map { $_ => 1 } qw(0A000 42501 42703 42622 42P06 22003) });
+	shard => { map { $_ => 1 } qw(0A000 42501 42703 42622 22003) });
 
 # A refusal must be one of those, and say what to do.
 sub check_refusal

@@ -123,7 +123,7 @@ sub name
 		"\$$name",
 		"select $name",
 		"$name(id)",
-		$name . 'x' x (63 - length $name),
+		$name . 'x' x (pick(60, 62, 63) - length $name),
 		$name . "\xe4" x int((63 - length $name) / 2));
 }
 
@@ -197,8 +197,8 @@ sub make_schemas
 }
 
 # A table's record: schema, name, id (the column of its key, if it has one), type
-# of that, key ("single", "pair" with the column x, or "" if it cannot be referred
-# to), columns (names), owner, kind ("r", "p").
+# of that, key ("single", "pair" with the column x, else it cannot be referred
+# to), origin of its values, owner, kind ("r", "p"), part (of another table).
 sub add_table
 {
 	my ($self, %table) = @_;
