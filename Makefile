@@ -3,6 +3,7 @@
 # Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
+#                      make schemas SEED=7 COUNT=2000 (either can be left out)
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
@@ -87,6 +88,7 @@ SCRIPT_GOALS = \
 	sqlsmith \
 	upgrade \
 	torture \
+	schemas \
 	fuzz \
 	model \
 	valgrind \
@@ -120,6 +122,9 @@ test test-installed demo demo-cluster bench sqlsmith upgrade valgrind sanitize c
 # Not as SECONDS, which in bash is a stop-watch.
 torture:
 	@TORTURE_SECONDS=$(SECONDS) TORTURE_SEED=$(SEED) bash tools/run $@
+
+schemas:
+	@SCHEMAS_SEED=$(SEED) SCHEMAS_COUNT=$(or $(COUNT),2000) bash tools/run $@
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)

@@ -87,6 +87,8 @@ Returns a reference to a hash:
            1 and 2 are when it was received (CLOCK_MONOTONIC, CLOCK_REALTIME)
   code     SQLSTATE of the error, if there was one
   message  its message
+  detail, hint
+           if it has them
   warnings list of warnings
   status   I: no transaction is open, T: one is, E: one is that has failed,
            empty: the connection is lost
@@ -235,7 +237,7 @@ sub take_message
 
 		if ($type eq 'E')
 		{
-			@$answer{qw(code message)} = @fields{qw(C M)};
+			@$answer{qw(code message detail hint)} = @fields{qw(C M D H)};
 		}
 		elsif ($fields{V} eq 'WARNING')
 		{
