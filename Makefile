@@ -65,6 +65,7 @@ REGRESS = \
 	route \
 	migrate \
 	partition \
+	zones \
 	text \
 	seal \
 	lease \
