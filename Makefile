@@ -66,6 +66,7 @@ REGRESS = \
 	route \
 	migrate \
 	partition \
+	zones \
 	text \
 	seal \
 	lease \

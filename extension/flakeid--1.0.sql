@@ -345,7 +345,7 @@ AS 'MODULE_PATHNAME', 'flake_lower'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_lower(timestamptz, @extschema@.flake_layout) IS
-'the smallest id whose time is at or after an instant: the lower bound in flake_between(); error: 22023 if the layout has no time';
+'the smallest id whose time is at or after an instant: the bounds in flake_between(); past the end of the lifetime one that is greater than all, or 9223372036854775807 where there is none; error: 22023 if the layout has no time';
 
 CREATE FUNCTION @extschema@.flake_upper(upto timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -354,7 +354,7 @@ AS 'MODULE_PATHNAME', 'flake_upper'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz, @extschema@.flake_layout) IS
-'the largest id whose time is before an instant: the upper bound in flake_between(); error: 22023 if the layout has no time';
+'the largest id whose time is before an instant; before the lifetime -9223372036854775808; error: 22023 if the layout has no time';
 
 -- Not STRICT: the planner inlines no strict function whose body has an AND.
 CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz,
@@ -362,10 +362,10 @@ CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto tim
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN id >= @extschema@.flake_lower(since, layout)
-    AND id <= @extschema@.flake_upper(upto, layout);
+    AND id < @extschema@.flake_lower(upto, layout);
 
 COMMENT ON FUNCTION @extschema@.flake_between(bigint, timestamptz, timestamptz, @extschema@.flake_layout) IS
-'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; error: 22023 if the layout has no time';
+'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; false for ids past the layout''s lifetime, and for 9223372036854775807; error: 22023 if the layout has no time';
 
 
 -- Wide ids
@@ -652,6 +652,23 @@ ON @extschema@.flake_leases
 FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
 
 ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_rows;
+
+-- A generator can be dropped by whatever way, such as its schema's CASCADE.
+CREATE FUNCTION @extschema@.flake_forget_dropped()
+RETURNS event_trigger
+AS 'MODULE_PATHNAME', 'flake_forget_dropped'
+LANGUAGE C;
+
+COMMENT ON FUNCTION @extschema@.flake_forget_dropped() IS
+'removes what flake_shard_state and flake_leases have of generators that are dropped';
+
+CREATE EVENT TRIGGER flakeid_forget_dropped ON sql_drop
+EXECUTE FUNCTION @extschema@.flake_forget_dropped();
+
+ALTER EVENT TRIGGER flakeid_forget_dropped ENABLE ALWAYS;
+
+COMMENT ON EVENT TRIGGER flakeid_forget_dropped IS
+'removes the states and leases of the shards of generators that are dropped';
 
 CREATE FUNCTION @extschema@.flake_lease(owner text, ttl interval DEFAULT '1 hour',
     generator regclass DEFAULT '@extschema@.flake_default',
@@ -1630,6 +1647,35 @@ END;
 COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
 'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
 
+-- Steps of all calls meet: months are counted from the year 1, days from a Monday,
+-- both in local time, and shorter ones from an instant.  What is between two
+-- instants at which steps begin is one step, whatever the zone's offset does: a
+-- midnight that comes twice begins a day the second time, and a day that was left
+-- out is no step.  Offsets differ by up to 26 hours, so the step is among these.
+CREATE FUNCTION @extschema@.flake_partition_step(width interval, ts timestamptz, zone text,
+    OUT since timestamptz, OUT upto timestamptz)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT max(b.start) FILTER (WHERE b.start <= ts), min(b.start) FILTER (WHERE b.start > ts)
+    FROM (SELECT extract(year FROM width) * 12::numeric + extract(month FROM width) AS months,
+                 extract(day FROM width) AS days,
+                 pg_catalog.timezone(zone, ts) AS local) w
+    CROSS JOIN pg_catalog.generate_series(-2, 3) n
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN w.months > 0::numeric THEN
+                        pg_catalog.timezone(zone, pg_catalog.date_trunc('month'::text, w.local) + pg_catalog.make_interval(months =>
+                            (n::numeric * w.months - mod(mod(extract(year FROM w.local) * 12::numeric + extract(month FROM w.local) - 1::numeric, w.months)
+                                                         + w.months, w.months))::int))
+                    WHEN w.days > 0::numeric THEN
+                        pg_catalog.timezone(zone, pg_catalog.date_bin(width, w.local, '2001-01-01'::timestamp) + n::float8 * width)
+                    ELSE pg_catalog.date_bin(width, ts, pg_catalog.timezone(zone, '2001-01-01'::timestamp)) + n::float8 * width
+               END AS start) b;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_partition_step(interval, timestamptz, text) IS
+'what a partition for an instant is for, of the steps of flake_create_partitions(), which checks the width: the instants from since to before upto; for functions of flakeid; error: 22023 no such time zone';
+
 CREATE FUNCTION @extschema@.flake_create_partitions_guarded(ticket @extschema@.flake_ticket,
     parent regclass, width interval, since timestamptz, upto timestamptz,
     layout @extschema@.flake_layout, zone text)
@@ -1641,9 +1687,7 @@ DECLARE
     months int := extract(year FROM width) * 12 + extract(month FROM width);
     days int := extract(day FROM width);
     rest interval := width - make_interval(months => months, days => days);
-    first_day timestamp;        -- of the step that contains since
-    start pg_catalog.timestamptz;
-    finish pg_catalog.timestamptz;
+    step pg_catalog.record;
     first_id bigint;
     end_id bigint;
     suffix pg_catalog.text;
@@ -1656,7 +1700,7 @@ BEGIN
     IF NOT isfinite(since) OR NOT isfinite(upto) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = 'partitions must begin and end at a finite time';
-    ELSIF (months > 0)::int + (days > 0)::int + (rest > '0')::int <> 1 OR months < 0 OR days < 0 OR rest < '0' THEN
+    ELSIF ((months > 0)::int + (days > 0)::int + (rest > '0')::int = 1 AND months >= 0 AND days >= 0 AND rest >= '0') IS NOT TRUE THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = format('cannot make partitions of width "%s"', width),
             HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
@@ -1687,39 +1731,24 @@ BEGIN
             HINT = 'Give both to one role with ALTER TABLE ... OWNER TO.';
     END IF;
 
-    -- Steps of all calls meet: they are counted from one Monday, in local time;
-    -- those of hours and less from one instant.
-    IF months > 0 THEN
-        first_day := date_trunc('month', since AT TIME ZONE zone);
-        first_day := first_day - make_interval(months =>
-            ((extract(year FROM first_day) * 12 + extract(month FROM first_day) - 1)::int % months + months) % months);
-        start := first_day AT TIME ZONE zone;
-    ELSIF days > 0 THEN
-        first_day := date_bin(make_interval(days => days), since AT TIME ZONE zone, '2001-01-01');
-        start := first_day AT TIME ZONE zone;
-    ELSE
-        start := date_bin(rest, since, timestamp '2001-01-01' AT TIME ZONE zone);
-    END IF;
-
-    FOR n IN 1 .. 2147483647 LOOP
-        EXIT WHEN start >= upto;
-        finish := CASE WHEN first_day IS NULL THEN start + rest
-                       ELSE (first_day + n * (width - rest)) AT TIME ZONE zone END;
-        first_id := @extschema@.flake_lower(start, layout);
-        end_id := @extschema@.flake_lower(finish, layout);
+    WHILE since < upto LOOP
+        SELECT * INTO step FROM @extschema@.flake_partition_step(width, since, zone);
+        first_id := @extschema@.flake_lower(step.since, layout);
+        end_id := @extschema@.flake_lower(step.upto, layout);
         IF first_id >= end_id THEN
             RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, start, finish);
+                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, step.since, step.upto);
         END IF;
 
-        SELECT * INTO existing FROM @extschema@.flake_partitions(parent, layout) p
+        SELECT p.*, i.inhdetachpending INTO existing
+        FROM @extschema@.flake_partitions(parent, layout) p JOIN pg_inherits i ON i.inhrelid = p.partition
         WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
-        LIMIT 1;
+        ORDER BY i.inhdetachpending DESC LIMIT 1;
         IF NOT FOUND THEN
-            suffix := CASE WHEN months > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMM')
-                           WHEN days > 0 THEN to_char(first_day + (n - 1) * (width - rest), '"_p"YYYYMMDD')
-                           ELSE to_char(start AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
-                                                                       ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+            suffix := CASE WHEN months > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMM')
+                           WHEN days > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMMDD')
+                           ELSE to_char(step.since AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                            ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
                       END;
             -- A name has 63 bytes, and it is the suffix that tells partitions apart.
             steps := steps || (
@@ -1730,14 +1759,19 @@ BEGIN
                 WHERE oid = of_parent.relnamespace AND octet_length(left(of_parent.relname, i)) <= 63 - length(suffix)
                 ORDER BY i DESC LIMIT 1);
             created := created || first_id;
+        ELSIF existing.inhdetachpending THEN
+            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                MESSAGE = format('partition from %s to %s cannot be created before partition "%s" is detached', step.since, step.upto, existing.partition),
+                DETAIL = 'Detaching it concurrently has begun, and is not complete.',
+                HINT = format('If nobody is doing it, complete it with ALTER TABLE %s DETACH PARTITION %s FINALIZE.', parent, existing.partition);
         ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
             RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
-                MESSAGE = format('partition from %s to %s would overlap partition "%s"', start, finish, existing.partition),
+                MESSAGE = format('partition from %s to %s would overlap partition "%s"', step.since, step.upto, existing.partition),
                 DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
                                 first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
                 HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
         END IF;
-        start := finish;
+        since := step.upto;
     END LOOP;
 
     -- As the owner: a partition key and a default partition can have code of his.
@@ -1762,7 +1796,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@.flake_drop_partitions_guarded(ticket @extschema@.flake_ticket,
     parent regclass, before timestamptz,
@@ -1777,6 +1811,7 @@ DECLARE
     other pg_catalog.record;
     old pg_catalog.oid[];
     schemas pg_catalog.oid[];
+    command pg_catalog.text;
     steps pg_catalog.text[] := '{}';
 BEGIN
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
@@ -1797,15 +1832,18 @@ BEGIN
 
     FOR partition IN
         SELECT p.partition AS oid, c.relowner, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
-               i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
+               coalesce(p.upper_bound <= last_id, false) AS is_old, i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
         FROM @extschema@.flake_partitions(parent, layout) p
         JOIN pg_class c ON c.oid = p.partition
         JOIN pg_inherits i ON i.inhrelid = c.oid
         WHERE p.upper_bound <= last_id
-        ORDER BY p.upper_bound
+           OR "concurrently" AND i.inhdetachpending
+              AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) q WHERE q.upper_bound <= last_id)
+        ORDER BY i.inhdetachpending DESC, p.upper_bound
     LOOP
-        -- What foreign keys refer to cannot be dropped while it is a partition; and
-        -- an earlier attempt to detach it may have been broken off.
+        -- What foreign keys refer to cannot be dropped while it is a partition.  An
+        -- attempt to detach one may have been broken off: that comes first, because
+        -- until it is complete none can be detached concurrently.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
         FOR other IN
             SELECT r.relation, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
@@ -1827,10 +1865,18 @@ BEGIN
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
                 format('ALTER TABLE %s DETACH PARTITION %s%s', parent, partition.oid,
-                       CASE WHEN NOT "concurrently" THEN '' WHEN partition.inhdetachpending THEN ' FINALIZE' ELSE ' CONCURRENTLY' END)]];
+                       CASE WHEN partition.inhdetachpending THEN ' FINALIZE' WHEN "concurrently" THEN ' CONCURRENTLY' ELSE '' END)]];
         END IF;
-        steps := steps || ARRAY[[partition.relowner::text, partition.oid::text, partition.oid::oid::text,
-                                 format('DROP %s %s', partition.kind, partition.oid)]];
+        CONTINUE WHEN NOT partition.is_old;
+        command := format('DROP %s %s', partition.kind, partition.oid);
+        IF "concurrently" THEN
+            -- psql goes on after an error, and what is still attached is in use.
+            command := format('DO %L', format(
+                'BEGIN IF (SELECT relispartition FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) %L::pg_catalog.regclass) THEN'
+                || ' RAISE object_not_in_prerequisite_state USING MESSAGE = %L; END IF; %s; END',
+                partition.oid, format('partition %s is not detached yet', partition.oid), command));
+        END IF;
+        steps := steps || ARRAY[[partition.relowner::text, partition.oid::text, partition.oid::oid::text, command]];
     END LOOP;
 
     IF NOT "concurrently" AND steps <> '{}' THEN
@@ -1854,7 +1900,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 23503 if rows of other tables refer to them, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 23503 if rows of other tables refer to them, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
 
 
 -- Migration

@@ -44,6 +44,21 @@ FROM (VALUES (flake_make('2026-01-05', 1, 1)), (9223372036854775807), (-92233720
 SELECT flake_between(NULL, '2026-01-05', '2026-01-06') AS null_id,
        flake_between(flake_make('2026-01-05', 1, 1), NULL, NULL) AS null_bounds;
 
+-- What is past the ends of a layout's lifetime is in no range; nor is the one id that has
+-- no id after it.
+SELECT id, flake_between(id, '2100-01-01', '2200-01-01') AS after, flake_between(id, '1900-01-01', '1950-01-01') AS before,
+       flake_between(id, '-infinity', '1950-01-01') AS up_to, flake_between(id, '2100-01-01', 'infinity') AS since,
+       flake_between(id, '-infinity', 'infinity') AS always
+FROM (VALUES (9223372036854775807), (9223372036854775806), (-9223372036854775808)) AS v (id);
+SELECT id, flake_between(id, '2100-01-01', '2200-01-01', layout) AS after, flake_between(id, '1900-01-01', '1950-01-01', layout) AS before,
+       flake_between(id, '-infinity', 'infinity', layout) AS always
+FROM CAST('ts:39 shard:13 seq:10 epoch=2015-01-01' AS flake_layout) AS layout,
+     unnest(ARRAY[flake_floor('infinity', layout) + 1, flake_floor('infinity', layout),
+                  flake_floor('-infinity', layout), flake_floor('-infinity', layout) - 1,
+                  9223372036854775807, -9223372036854775808]) AS id;
+SELECT flake_ceil(ts) AS ceil, flake_floor(ts) AS floor, flake_ceil(ts) = flake_floor(ts) AS "the smallest or the largest"
+FROM unnest(ARRAY['-infinity', '1900-01-01', '2100-01-01', 'infinity']::timestamptz[]) AS ts;
+
 -- an expression index
 CREATE INDEX event_shard ON event (flake_shard(id));
 ANALYZE event;

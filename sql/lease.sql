@@ -96,6 +96,28 @@ UPDATE flake_leases SET expires_at = now() - interval '16 s' WHERE generator = '
 SELECT shard, not_before > now() + '21 s' AS "not yet" FROM flake_lease('b', generator => 'ahead');
 DROP SEQUENCE ahead;
 
+-- A shard that the map has by now is not leased again when the lease is over, not even
+-- to its owner.
+SELECT flake_create_generator('moved', 'ts:41 shard:2 seq:20 epoch=2020-01-01');
+SELECT owner, shard FROM unnest(ARRAY['a', 'b']) AS owner, LATERAL flake_lease(owner, generator => 'moved');
+INSERT INTO flake_shard_map VALUES ('[2,4)', 'elsewhere');
+SELECT shard FROM flake_lease('b', generator => 'moved');
+UPDATE flake_leases SET not_before = now() - interval '1 min', expires_at = now() - interval '16 s',
+    renewed_at = now() - interval '1 min' WHERE generator = 'moved'::regclass;
+SELECT shard FROM flake_lease('c', generator => 'moved');
+SELECT code, message FROM attempt($$SELECT flake_renew('a', '1 hour', 'moved')$$);
+SELECT flake_release('a', 'moved');
+SELECT shard FROM flake_lease('a', generator => 'moved');
+SELECT code FROM attempt($$SELECT flake_lease('b', generator => 'moved')$$);
+SELECT shard, owner FROM flake_leases WHERE generator = 'moved'::regclass ORDER BY shard;
+-- what was leased is heeded
+SELECT shard, state, flake_timestamp(after, flake_layout_of('moved')) > now() - interval '2 s' AS "past the lease"
+FROM flake_shards WHERE generator = 'moved'::regclass ORDER BY shard;
+DELETE FROM flake_shard_map;
+SELECT flake_attach(3, generator => 'moved');
+SELECT flake_id(3, 'moved') > after AS above FROM flake_shards WHERE generator = 'moved'::regclass AND shard = 3;
+DROP SEQUENCE moved;
+
 -- undone
 BEGIN;
 SELECT shard FROM flake_lease('e', generator => 'mapped');
@@ -176,9 +198,61 @@ SELECT code, message FROM attempt($$SELECT flake_detach(3, 'leased')$$);
 RESET session_replication_role;
 -- A leased shard cannot be forgotten by accident, only dropped with its generator.
 SELECT code, message FROM attempt($$DELETE FROM flake_shard_state WHERE generator = 'leased'::regclass$$);
+-- It is gone with its generator, by whatever way that is dropped, and comes back with it.
+CREATE FUNCTION left_behind() RETURNS TABLE (states bigint, leases bigint) LANGUAGE sql AS $$
+    SELECT (SELECT count(*) FROM flake_shard_state s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.generator)),
+           (SELECT count(*) FROM flake_leases l WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = l.generator))
+$$;
+BEGIN;
+SAVEPOINT s;
+DROP SEQUENCE leased;
+SELECT * FROM left_behind();
+ROLLBACK TO SAVEPOINT s;
+SELECT count(*) > 0 AS back FROM leases();
+COMMIT;
+SELECT code FROM attempt($$SELECT flake_id(3, 'leased')$$);
+CREATE SCHEMA flake_own_schema;
+CREATE TYPE flake_own_schema.mood AS ENUM ('good');
+CREATE TABLE flake_own_schema.owner (a int, b int, c flake_own_schema.mood);
+SELECT flake_create_generator('flake_own_schema.' || name) FROM unnest(ARRAY['alone', 'column', 'table', 'ownd']) AS name;
+ALTER SEQUENCE flake_own_schema.column OWNED BY flake_own_schema.owner.c;
+ALTER SEQUENCE flake_own_schema.table OWNED BY flake_own_schema.owner.a;
+SELECT count(flake_lease('a', generator => g)) FROM unnest(ARRAY['alone', 'column', 'table', 'ownd']) AS name,
+    LATERAL CAST('flake_own_schema.' || name AS regclass) AS g;
+SELECT count(flake_detach(5, g)) FROM unnest(ARRAY['alone', 'column', 'table', 'ownd']) AS name,
+    LATERAL CAST('flake_own_schema.' || name AS regclass) AS g;
+-- its owner needs no right on the tables
+ALTER SEQUENCE flake_own_schema.ownd OWNER TO flake_other;
+SET ROLE flake_other;
+SET client_min_messages = error;
+DROP OWNED BY flake_other;
+RESET ROLE;
+SELECT *, to_regclass('flake_own_schema.ownd') FROM left_behind();
+DROP TYPE flake_own_schema.mood CASCADE;
+SELECT *, to_regclass('flake_own_schema.column') FROM left_behind();
+ALTER TABLE flake_own_schema.owner DROP COLUMN a;
+SELECT *, to_regclass('flake_own_schema.table') FROM left_behind();
+-- also where triggers are off
+SET session_replication_role = replica;
+DROP SCHEMA flake_own_schema CASCADE;
+SELECT *, to_regclass('flake_own_schema.alone') FROM left_behind();
+RESET session_replication_role;
+RESET client_min_messages;
+-- a table that is not as it must be keeps nobody from dropping
+BEGIN;
+ALTER TABLE flake_leases RENAME TO renamed;
+CREATE TABLE flake_leases (LIKE renamed);
+DROP SEQUENCE leased;
+DROP TABLE flake_leases;
+ALTER TABLE flake_shard_state ADD more int;
+DROP SEQUENCE mapped;
+ALTER TABLE flake_shard_state DROP more;
+ROLLBACK;
+SELECT code, message FROM attempt('SELECT flake_forget_dropped()');
 DROP SEQUENCE leased, mapped, "full", timeless, expired;
-SELECT flake_attach(0);
+SELECT * FROM left_behind();
 SELECT count(*) FROM flake_leases;
+DROP FUNCTION left_behind;
 DELETE FROM flake_shard_state;
 DROP FUNCTION leases;
 REVOKE EXECUTE ON FUNCTION flake_lease, flake_renew, flake_release FROM flake_lessee, flake_other;

@@ -31,6 +31,23 @@ SELECT partition, since, upto - since AS width FROM partitions('event') WHERE si
 -- hours: each is an hour
 SELECT flake_create_partitions('event', '1 hour', '2027-10-31 01:30', '2027-10-31 04:00');
 SELECT partition, since, upto - since AS width FROM partitions('event') WHERE since > '2027-10-01';
+-- A midnight that comes twice begins the day the second time.  What is between the two
+-- is of the day before, also for who begins there.
+CREATE TABLE odd (id bigint) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('odd', '1 day', '2026-10-25 00:30Z', '2026-10-26 01:00Z', zone => 'Atlantic/Azores');
+SELECT flake_create_partitions('odd', '1 month', '2011-12-01 12:00Z', '2011-12-02Z', zone => 'Pacific/Apia');
+-- a day that was left out
+SELECT flake_create_partitions('odd', '1 day', '2012-01-01Z', '2012-01-01Z', zone => 'Pacific/Apia');
+DROP TABLE odd_p201112;
+SELECT flake_create_partitions('odd', '1 day', '2011-12-28 12:00Z', '2012-01-01 00:00Z', zone => 'Pacific/Apia');
+SELECT flake_create_partitions('odd', '1 day', '2011-12-28 12:00Z', '2012-01-01 00:00Z', zone => 'Pacific/Apia');
+SELECT partition, since AT TIME ZONE 'UTC' AS since, upto - since AS width FROM partitions('odd');
+-- nothing from an instant to an earlier one, also inside of a step
+SELECT flake_create_partitions('odd', '1 month', '2030-05-20', '2030-05-10');
+SELECT flake_create_partitions('odd', '1 month', '2030-05-20', '2030-05-20');
+SELECT flake_create_partitions('odd', '1 hour', '2030-05-20 00:20:01', '2030-05-20 00:20');
+DROP TABLE odd;
+
 -- another time zone, and other steps: weeks from Monday, quarters, years, two weeks, ten minutes
 CREATE TABLE other (id bigint DEFAULT flake_id(1)) PARTITION BY RANGE (id);
 SELECT flake_create_partitions('other', '1 week', '2026-11-18 10:00', '2026-12-01', zone => 'America/New_York');

@@ -117,6 +117,7 @@ SELECT a.code, f.command FROM forbidden f, attempt(f.command) a ORDER BY n;
 SELECT flake_keep_state() IS NULL AS "null", flake_load_library() IS NULL AS "null";
 SELECT flake_keep_state();
 SELECT flake_load_library();
+SELECT flake_forget_dropped();
 
 -- What anybody may do
 SELECT flake_shard(flake_id(300)), flake_uuid() IS NOT NULL AS uuid, length(flake_objectid()), flake_server(5);

@@ -327,10 +327,13 @@ smallest_id(const FlakeLayout *layout, int64 tick)
 static int64
 largest_id(const FlakeLayout *layout, int64 tick)
 {
+	if (tick < flake_layout_min_tick(layout))
+		return smallest_id(layout, tick);
+
 	/* All bits below the tick are set just before the next tick begins. */
 	if (tick >= flake_layout_max_tick(layout))
 		return flake_layout_last_id(layout, flake_layout_max_packed(layout));
-	return smallest_id(layout, Max(tick, flake_layout_min_tick(layout)) + 1) - 1;
+	return smallest_id(layout, tick + 1) - 1;
 }
 
 /*

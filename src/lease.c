@@ -20,10 +20,10 @@
  *
  * The margin is flakeid.max_ahead.
  *
- * A new owner gets the shard whose lease has been over for the longest time and
- * that flake_shard_map does not have, or else the highest that is not in use: not
- * minted since the server started, neither detached nor attached, not in
- * flake_shard_map.  Both are taken without waiting for others who are leasing, so
+ * A new owner gets the shard whose lease has been over for the longest time, or
+ * else the highest that is not in use: not minted since the server started, neither
+ * detached nor attached.  What flake_shard_map has is left out; nor does an owner
+ * whose lease is over get such a shard back.  Both are taken without waiting for others who are leasing, so
  * that a transaction that stays open keeps nothing but its own shard from them.
  *
  * Two locks keep the table right, always taken in this order and kept to the end
@@ -265,6 +265,21 @@ compare_ends(const ListCell *a, const ListCell *b)
 	return (lease_a->shard < lease_b->shard) - (lease_a->shard > lease_b->shard);
 }
 
+/* Whether a lease has been over for a margin, so that another can have the shard. */
+static bool
+is_lapsed(const Request *request, const Lease *lease)
+{
+	return later(lease->expires_at, request->margin_us) <= request->now;
+}
+
+/* The same, and flake_shard_map has the shard by now: it may be minted elsewhere. */
+static bool
+is_taken_back(const Request *request, const Lease *lease)
+{
+	return is_lapsed(request, lease) &&
+		flake_map_has(lease->shard, request->function);
+}
+
 /* The leases that have been over for a margin, as they are now. */
 static List *
 list_lapsed(const Request *request, const OwnTable *table)
@@ -280,7 +295,7 @@ list_lapsed(const Request *request, const OwnTable *table)
 	{
 		Lease		lease = get_lease(table, row);
 
-		if (later(lease.expires_at, request->margin_us) <= request->now)
+		if (is_lapsed(request, &lease))
 		{
 			Lease	   *copy = palloc(sizeof(Lease));
 
@@ -303,7 +318,7 @@ take_lapsed(const Request *request, const OwnTable *table, Lease *lease)
 	ScanKeyData keys[2];
 	HeapTuple	row;
 
-	if (flake_map_has(lease->shard, request->function) ||
+	if (is_taken_back(request, lease) ||
 		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
 		return false;
 	init_shard_keys(keys, request->sequence, lease->shard);
@@ -311,7 +326,7 @@ take_lapsed(const Request *request, const OwnTable *table, Lease *lease)
 	if (row != NULL)
 	{
 		*lease = get_lease(table, row);
-		if (later(lease->expires_at, request->margin_us) <= request->now &&
+		if (is_lapsed(request, lease) &&
 			flake_shard_is_detached(request->sequence, lease->shard, request->function))
 			return true;
 	}
@@ -557,6 +572,12 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	/* Both may have waited for a transaction of the same owner. */
 	request.now = GetCurrentTimestamp();
+	if (is_own && is_taken_back(&request, &lease) &&
+		flake_shard_is_detached(sequence, lease.shard, request.function))
+	{
+		flake_shard_take_back(sequence, lease.shard, request.function);
+		is_own = false;
+	}
 	if (is_own)
 	{
 		TimestampTz after;
@@ -592,16 +613,19 @@ flake_renew(PG_FUNCTION_ARGS)
 	Interval   *ttl = PG_GETARG_INTERVAL_P(1);
 	Request		request;
 	Lease		lease;
+	bool		is_own;
 
 	begin_request(&request, owner, PG_GETARG_OID(2), fcinfo->flinfo->fn_oid,
 				  "flake_renew()");
-	if (!find_own(&request, &lease))
+	is_own = find_own(&request, &lease);
+	request.now = GetCurrentTimestamp();
+	if (!is_own || is_taken_back(&request, &lease))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("owner \"%s\" has no lease", owner),
 				 errdetail("If there was one, it has expired, and its shard was given to another owner or taken back."),
 				 errhint("Lease a shard with flake_lease().")));
-	lease.renewed_at = Max(GetCurrentTimestamp(), lease.renewed_at);
+	lease.renewed_at = Max(request.now, lease.renewed_at);
 	lease.expires_at = Max(lease.expires_at, add_ttl(lease.renewed_at, ttl));
 	store(&request, &lease);
 	PG_RETURN_TIMESTAMPTZ(lease.expires_at);

@@ -281,6 +281,15 @@ open_by_name(const char *name, Oid function, LOCKMODE lock)
 	}
 }
 
+/* Whether a table that is open is as expected; finds its indexes. */
+static bool
+is_as_expected(OwnTable *table, OwnTableId id, Oid function)
+{
+	return is_of_function(table->rel, function) &&
+		has_columns(table->rel, id) &&
+		find_indexes(table, id);
+}
+
 OwnTable
 flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 {
@@ -289,9 +298,7 @@ flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 
 	table.lock = lock;
 	table.rel = open_by_name(name, function, lock);
-	if (!is_of_function(table.rel, function) ||
-		!has_columns(table.rel, id) ||
-		!find_indexes(&table, id))
+	if (!is_as_expected(&table, id, function))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("relation \"%s\" is not the table that extension \"flakeid\" has made",
@@ -299,6 +306,22 @@ flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 				 errdetail("It has another owner, kind, column or index, or does not belong to the extension."),
 				 errhint("Undo what was changed, or create the extension again.")));
 	return table;
+}
+
+bool
+flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, OwnTable *table)
+{
+	Oid			oid = get_relname_relid(definitions[id].name,
+										get_func_namespace(function));
+
+	table->lock = lock;
+	table->rel = OidIsValid(oid) ? try_relation_open(oid, lock) : NULL;
+	if (table->rel == NULL)
+		return false;
+	if (is_as_expected(table, id, function))
+		return true;
+	relation_close(table->rel, lock);
+	return false;
 }
 
 void
@@ -476,6 +499,20 @@ is_dropped(Oid generator)
 	is_gone = !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator));
 	UnlockRelationOid(generator, AccessShareLock);
 	return is_gone;
+}
+
+bool
+flake_own_table_has_dropped(const OwnTable *table)
+{
+	Oid			generator = InvalidOid;
+
+	while (OidIsValid(generator = next_generator(table, generator)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_dropped(generator))
+			return true;
+	}
+	return false;
 }
 
 void

@@ -72,6 +72,10 @@ typedef struct OwnTable
  */
 extern OwnTable flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock);
 
+/* The same, but false where that raises ERROR. */
+extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock,
+									 OwnTable *table);
+
 /* Closes it, and keeps the lock if it is one for changes. */
 extern void flake_own_table_close(OwnTable *table);
 
@@ -100,6 +104,9 @@ extern void flake_own_table_insert(const OwnTable *table, Datum *values,
 extern void flake_own_table_update(const OwnTable *table, HeapTuple row,
 								   Datum *values, bool *nulls);
 extern void flake_own_table_delete(const OwnTable *table, HeapTuple row);
+
+/* Whether it has rows of generators that were dropped. */
+extern bool flake_own_table_has_dropped(const OwnTable *table);
 
 /*
  * Deletes the rows of generators that were dropped, but for those that another

@@ -43,6 +43,7 @@
 #include "access/xact.h"
 #include "admin.h"
 #include "catalog/pg_class.h"
+#include "commands/event_trigger.h"
 #include "commands/trigger.h"
 #include "flakeid.h"
 #include "fmgr.h"
@@ -64,6 +65,7 @@
 PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
 PG_FUNCTION_INFO_V1(flake_keep_state);
+PG_FUNCTION_INFO_V1(flake_forget_dropped);
 
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
@@ -341,9 +343,17 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	return *flake_generator_slot(*generator, shard);
 }
 
+/* Removes what dropped generators left in both tables. */
+static void
+remove_dropped(const OwnTable *states, const OwnTable *leases)
+{
+	flake_own_table_remove_dropped(leases, NULL);
+	flake_own_table_remove_dropped(states, leases);
+}
+
 /*
- * Writes the state of a shard, and removes what dropped generators left in both
- * tables.
+ * Writes the state of a shard.  What the event trigger did not remove, in single-user
+ * mode for instance, goes on the occasion.
  */
 static void
 write_state(Oid sequence, int32 shard, bool attached, bool has_after,
@@ -371,8 +381,7 @@ write_state(Oid sequence, int32 shard, bool attached, bool has_after,
 	else
 		flake_own_table_insert(&states, values, nulls);
 
-	flake_own_table_remove_dropped(&leases, NULL);
-	flake_own_table_remove_dropped(&states, &leases);
+	remove_dropped(&states, &leases);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
 }
@@ -437,6 +446,24 @@ end_lease(const Generator *generator, const GeneratorSlot *slot,
 	id = flake_layout_id(layout, packed, slot->image);
 	state->after = state->has_after ? Max(state->after, id) : id;
 	state->has_after = true;
+}
+
+void
+flake_shard_take_back(Oid sequence, int32 shard, Oid function)
+{
+	GeneratorSlot slot;
+	ShardState	state;
+
+	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
+	slot = *flake_generator_slot(flake_generator_get(sequence, function), shard);
+
+	/*
+	 * L3: the next owner of the shard, wherever it is, goes on after the
+	 * lease.
+	 */
+	state = read_state(sequence, shard, function);
+	end_lease(flake_generator_get(sequence, function), &slot, &state, function);
+	write_state(sequence, shard, false, state.has_after, state.after, function);
 }
 
 /* flake_detach(shard int, generator regclass) returns bigint */
@@ -528,4 +555,44 @@ flake_keep_state(PG_FUNCTION_ARGS)
 				 errdetail("Shards that were detached or leased could be minted again, here or where it is replicated to."),
 				 errhint("If logical replication brings it, skip the transaction with ALTER SUBSCRIPTION ... SKIP.")));
 	return PointerGetDatum(NULL);
+}
+
+/*
+ * flake_forget_dropped() returns event_trigger
+ *
+ * Removes the rows of generators that a command has dropped, by whatever way.  It
+ * is called for every command that drops something, by whomever, so it looks before
+ * it takes a lock for changes, and leaves tables alone that are not as expected:
+ * nobody could drop what makes them so.
+ */
+Datum
+flake_forget_dropped(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	OwnTable	states;
+	OwnTable	leases;
+	bool		found;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"flake_forget_dropped")));
+	if (!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
+		PG_RETURN_NULL();
+	found = flake_own_table_has_dropped(&states);
+	flake_own_table_close(&states);
+
+	/* A row of the leases has one of the states. */
+	if (found &&
+		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, &states))
+	{
+		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, &leases))
+		{
+			remove_dropped(&states, &leases);
+			flake_own_table_close(&leases);
+		}
+		flake_own_table_close(&states);
+	}
+	PG_RETURN_NULL();
 }

@@ -72,6 +72,12 @@ extern Generator *flake_shard_begin_change(Oid sequence, Oid function,
 extern bool flake_shard_reserve(Oid sequence, int32 shard, Oid function,
 								int64 *bound);
 
+/*
+ * Forgets the lease of a detached shard, which is over, and heeds what was leased.
+ * The shard stays detached.  The lock for changes of its lease is held.
+ */
+extern void flake_shard_take_back(Oid sequence, int32 shard, Oid function);
+
 /* Sets up what happens at the end of transactions; at library load. */
 extern void flake_shard_init(void);
 

@@ -511,16 +511,17 @@ foreach my $way ('RESET ROLE', 'SET ROLE postgres',
 }
 
 # Somebody who may do nothing but have a generator of his own leaves a transaction
-# open, which is cleaning up what a dropped one has left.
+# open, in which he has dropped another.
 $node->safe_psql(
 	'victim', q{
 	SET ROLE mallory;
 	SELECT trap.flake_create_generator('trap.gone'), trap.flake_create_generator('trap.his');
 	SELECT trap.flake_detach(0, 'trap.gone');
-	DROP SEQUENCE trap.gone;
 });
 my $open = new_session($node, 'victim');
-ask($open, 'SET ROLE mallory; BEGIN; SELECT trap.flake_detach(0, $$trap.his$$)');
+ask($open,
+	'SET ROLE mallory; BEGIN; DROP SEQUENCE trap.gone; SELECT trap.flake_detach(0, $$trap.his$$)'
+);
 is( $node->safe_psql(
 		'victim',
 		q{SET lock_timeout = '20s'; SELECT trap.flake_detach(7) > 0, trap.flake_lease('b') IS NOT NULL}

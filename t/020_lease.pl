@@ -191,18 +191,20 @@ is( value(
 value($_, q(SET lock_timeout = '20s')) foreach $one, $two, $admin;
 value($admin, q(SELECT create_generator('dropped', 3)));
 lease($admin, 'x', 'dropped');
-value($admin, q(DROP SEQUENCE dropped));
 value($admin, q(SELECT create_generator('open', 2)));
 value($one, 'BEGIN');
 is(lease($one, 'a', 'open'), 3, 'a transaction leases, and stays open');
+value($one, 'DROP SEQUENCE dropped');
 is(lease($two, 'b', 'open'), 2, 'another leases, without waiting');
-is( value(
-		$admin, 'SELECT count(*) FROM flake_leases l WHERE NOT EXISTS'
-		  . ' (SELECT FROM pg_class WHERE oid = l.generator)'),
-	1,
-	'leases of a dropped generator are still there');
 value($one, 'ROLLBACK');
 is(lease($two, 'c', 'open'), 3, 'undone: another has the shard');
+is( value(
+		$admin,
+		q(SELECT owner FROM flake_leases WHERE generator = 'dropped'::regclass)
+	),
+	'x',
+	'undone: the lease of a generator that was not dropped is there');
+value($admin, 'DROP SEQUENCE dropped');
 is( value(
 		$admin, 'SELECT count(*) FROM flake_leases l WHERE NOT EXISTS'
 		  . ' (SELECT FROM pg_class WHERE oid = l.generator)'),
@@ -306,6 +308,90 @@ cmp_ok(value($two, q(SELECT flake_id(1, 'margin'))),
 is(code($two, q(SELECT flake_renew('old', '1 s', 'margin'))),
 	'42704', 'the old owner can renew it no more');
 set_clock($clock, 0);
+
+#
+# The clock is set back and forth, by up to an hour, between calls: leases of a shard
+# do not overlap, and the server mints only after them.
+#
+
+# For each shard, who had it from when to when, in their order
+my %pieces;
+
+# The leases as they are now: a new one, or an old one with another end.
+sub note_leases
+{
+	foreach my $row (
+		split /\n/,
+		value(
+			$admin, q(SELECT shard, owner, extract(epoch FROM not_before), extract(epoch FROM expires_at))
+			  . q( FROM flake_leases WHERE generator = 'steps'::regclass)))
+	{
+		my ($shard, $owner, $from, $upto) = split /\|/, $row;
+		my $last = $pieces{$shard}[-1];
+
+		if (defined $last && $last->[0] eq $owner && $last->[1] == $from)
+		{
+			$last->[2] = $upto;
+		}
+		else
+		{
+			push @{ $pieces{$shard} }, [ $owner, $from, $upto ];
+		}
+	}
+	return;
+}
+
+srand(26);
+value($admin, q(SELECT create_generator('steps', 5)));
+value($admin, 'SET flakeid.max_wait = 0');
+foreach my $round (1 .. 400)
+{
+	my $owner = 'owner ' . int rand 20;
+	my @shards = sort keys %pieces;
+	my $shard = @shards ? $shards[ rand @shards ] : 31;
+
+	set_clock($clock, (0, 3, 6, 20, 60, 3600, -2, -60, -3600)[ rand 9 ])
+	  if $round % 2;
+	ask($admin,
+		(
+			("SELECT flake_lease('$owner', '5 s', 'steps')") x 6,
+			("SELECT flake_renew('$owner', '10 s', 'steps')") x 2,
+			("SELECT flake_release('$owner', 'steps')") x 2,
+			"SELECT flake_detach($shard, 'steps')"
+		)[ rand 11 ]);
+	note_leases();
+	next if $round % 10;
+	my ($stdout) = ask($admin,
+		"SELECT flake_attach($shard, generator => 'steps'); SELECT 'at', extract(epoch FROM"
+		  . " flake_timestamp(flake_id($shard, 'steps'), flake_layout_of('steps')))"
+	);
+	push @{ $pieces{$shard} }, [ 'server', $1, $1 ]
+	  if $stdout =~ /^at\|([\d.]+)$/m;
+}
+value($admin, 'RESET flakeid.max_wait');
+set_clock($clock, 0);
+
+my (@too_early, %how);
+foreach my $shard (keys %pieces)
+{
+	my ($who, $begun, $end) = ('', 0, 0);
+
+	foreach my $piece (@{ $pieces{$shard} })
+	{
+		my $is_same = $piece->[0] eq $who;
+
+		# Who leases again has stopped, and goes on later than before.
+		push @too_early, "$shard: @$piece"
+		  if $is_same ? $piece->[1] < $begun : $piece->[1] < $end;
+		$how{ $is_same ? 'again' : $who eq '' ? 'first' : $piece->[0] eq 'server' ? 'server' : 'another' }++;
+		($who, $begun) = @$piece;
+		$end = $piece->[2] if $piece->[2] > $end || $is_same;
+	}
+}
+is_deeply(\@too_early, [], 'clock set back and forth: no overlaps');
+cmp_ok($how{$_} || 0, '>', 0, "clock set back and forth: $_")
+  foreach qw(first again another server);
+note(join ', ', map { "$how{$_} $_" } sort keys %how);
 
 #
 # Processes that mint, die and are replaced.

@@ -203,6 +203,8 @@ my %arguments = (
 	'flake_rewind(regclass, bigint, boolean)' =>
 	  [ [ "'mal.g'", '5', 'false' ], [ "'{s}.g'", '5', 'false' ] ],
 	'flake_seal(bigint, text)'             => [ [ '5', "'key'" ] ],
+	'flake_partition_step(interval, timestamp with time zone, text)' =>
+	  [ [ "'1 day'", 'now()', "'UTC'" ] ],
 	'flake_sequence(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_server(integer)'                => [ ['5'] ],
 	'flake_shard(bigint, flake_layout)'    => [ [ '5',   @layout ] ],
