@@ -653,6 +653,23 @@ FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
 
 ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_rows;
 
+CREATE FUNCTION @extschema@.flake_keep_triggers()
+RETURNS event_trigger
+AS 'MODULE_PATHNAME', 'flake_keep_triggers'
+LANGUAGE C;
+
+COMMENT ON FUNCTION @extschema@.flake_keep_triggers() IS
+'gives the triggers of flake_keep_state() their states again after ENABLE TRIGGER ALL, as in dumps made with --disable-triggers';
+
+CREATE EVENT TRIGGER flakeid_keep_triggers ON ddl_command_end
+WHEN TAG IN ('ALTER TABLE')
+EXECUTE FUNCTION @extschema@.flake_keep_triggers();
+
+ALTER EVENT TRIGGER flakeid_keep_triggers ENABLE ALWAYS;
+
+COMMENT ON EVENT TRIGGER flakeid_keep_triggers IS
+'keeps logical replication from changing which shards this server mints after ENABLE TRIGGER ALL';
+
 -- A generator can be dropped by whatever way, such as its schema's CASCADE.
 CREATE FUNCTION @extschema@.flake_forget_dropped()
 RETURNS event_trigger

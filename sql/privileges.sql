@@ -118,6 +118,7 @@ SELECT flake_keep_state() IS NULL AS "null", flake_load_library() IS NULL AS "nu
 SELECT flake_keep_state();
 SELECT flake_load_library();
 SELECT flake_forget_dropped();
+SELECT flake_keep_triggers();
 
 -- What anybody may do
 SELECT flake_shard(flake_id(300)), flake_uuid() IS NOT NULL AS uuid, length(flake_objectid()), flake_server(5);

@@ -95,11 +95,11 @@ ROLLBACK;
 SELECT code, message FROM attempt('SELECT flake_id(22)');
 SELECT flake_attach(22);
 
--- A server's state is its own, also where another's rows are replicated.
+-- A restore brings rows, also in a session whose triggers are disabled.
 SET session_replication_role = replica;
-INSERT INTO flake_shard_state VALUES ('flake_default', 23, false, 1, now());
+INSERT INTO flake_shard_state VALUES ('flake_default', 28, false, 1, now());
 RESET session_replication_role;
-SELECT flake_shard(flake_id(23));
+SELECT code, message FROM attempt('SELECT flake_id(28)');
 
 -- set back, an attached shard still begins above what it was given
 SELECT flake_create_generator('fenced', 'seq:40 shard:13');

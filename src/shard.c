@@ -51,6 +51,7 @@
 #include "lease.h"
 #include "miscadmin.h"
 #include "own_table.h"
+#include "postmaster/bgworker.h"
 #include "shard.h"
 #include "storage/lock.h"
 #include "tcop/utility.h"
@@ -66,6 +67,7 @@ PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
 PG_FUNCTION_INFO_V1(flake_keep_state);
 PG_FUNCTION_INFO_V1(flake_forget_dropped);
+PG_FUNCTION_INFO_V1(flake_keep_triggers);
 
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
@@ -536,6 +538,9 @@ flake_attach(PG_FUNCTION_ARGS)
  * For rows that logical replication brings: which shards a server mints is its
  * own affair, and does not travel with the data.  A row is skipped; TRUNCATE
  * cannot be, so it is refused, also where it would be published.
+ *
+ * Rows that a session brings, such as psql when it restores a dump, are kept,
+ * whatever its session_replication_role.
  */
 Datum
 flake_keep_state(PG_FUNCTION_ARGS)
@@ -554,7 +559,65 @@ flake_keep_state(PG_FUNCTION_ARGS)
 						RelationGetRelationName(data->tg_relation)),
 				 errdetail("Shards that were detached or leased could be minted again, here or where it is replicated to."),
 				 errhint("If logical replication brings it, skip the transaction with ALTER SUBSCRIPTION ... SKIP.")));
-	return PointerGetDatum(NULL);
+	/* An apply worker, PostgreSQL's own or another's */
+	if (MyBgworkerEntry != NULL || !TRIGGER_FIRED_FOR_ROW(data->tg_event))
+		return PointerGetDatum(NULL);
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
+						   ? data->tg_newtuple : data->tg_trigtuple);
+}
+
+/* Gives a trigger back the state that the install script has given it. */
+static void
+keep_trigger(Relation rel, const char *name, char fires_when)
+{
+	const		TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
+			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+			continue;
+#if PG_VERSION_NUM >= 160000
+		EnableDisableTrigger(rel, name, InvalidOid, fires_when, true, false,
+							 AccessExclusiveLock);
+#else
+		EnableDisableTrigger(rel, name, fires_when, true, AccessExclusiveLock);
+#endif
+		return;
+	}
+}
+
+/*
+ * flake_keep_triggers() returns event_trigger
+ *
+ * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
+ * after which the triggers of flake_keep_state() would fire for sessions, and not
+ * for what logical replication brings.  A trigger that was disabled by intent
+ * stays so.
+ */
+Datum
+flake_keep_triggers(PG_FUNCTION_ARGS)
+{
+	const OwnTableId tables[] = {SHARD_STATE, LEASES};
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"flake_keep_triggers")));
+	for (size_t i = 0; i < lengthof(tables); i++)
+	{
+		OwnTable	table;
+
+		if (!flake_own_table_try_open(tables[i], fcinfo->flinfo->fn_oid,
+									  AccessShareLock, &table))
+			continue;
+		keep_trigger(table.rel, "keep_state", TRIGGER_FIRES_ON_REPLICA);
+		CommandCounterIncrement();
+		keep_trigger(table.rel, "keep_rows", TRIGGER_FIRES_ALWAYS);
+		flake_own_table_close(&table);
+	}
+	PG_RETURN_NULL();
 }
 
 /*

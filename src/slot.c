@@ -441,12 +441,16 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 		  int64 *first, TimestampTz *now)
 {
 	uint64		last = pg_atomic_read_u64(&slot->last);
-	int64		above = Max((int64) last, flake_horizon_floor(horizon));
+	int64		above;
 	int64		end,
 				margin;
 
 	if (unlikely((int64) last == FLAKE_PACKED_NONE))
 		return CLOSED;
+
+	/* A slot that has just been opened is raised by nothing but the floor. */
+	pg_read_barrier();
+	above = Max((int64) last, flake_horizon_floor(horizon));
 
 	/* M1, M2 */
 	*now = 0;

@@ -122,6 +122,52 @@ is($target->safe_psql('postgres', 'SELECT count(*) FROM item'),
 	2, 'SKIP: replication goes on');
 is($target->safe_psql('postgres', $states), $before, 'SKIP: the same states');
 
+# A dump with --disable-triggers ends with this.
+$target->safe_psql('postgres',
+	"ALTER TABLE $_ DISABLE TRIGGER ALL; ALTER TABLE $_ ENABLE TRIGGER ALL")
+  foreach qw(flake_shard_state flake_leases);
+$source->safe_psql(
+	'postgres', q(
+	SELECT flake_id(6), flake_detach(6), flake_attach(6), flake_detach(9);
+	SELECT flake_lease('b');
+	INSERT INTO item VALUES (3);
+));
+catch_up();
+is($target->safe_psql('postgres', 'SELECT count(*) FROM item'),
+	3, 'ENABLE TRIGGER ALL: replication goes on');
+is($target->safe_psql('postgres', $states),
+	$before, 'ENABLE TRIGGER ALL: the same states');
+
+# What a session restores is kept, whether its triggers are disabled or not.
+my $dump = $source->basedir . '/dump.sql';
+foreach my $restore (
+	[ 'plain' ],
+	[ 'replica', 'session_replication_role=replica' ],
+	[ 'data', '', qw(--data-only --disable-triggers) ])
+{
+	my ($db, $setting, @options) = @$restore;
+
+	run_log([ 'pg_dump', '-f', $dump, @options, $source->connstr('postgres') ])
+	  or die 'pg_dump failed';
+	$target->safe_psql('postgres', "CREATE DATABASE $db");
+	$target->safe_psql($db,
+		'CREATE EXTENSION flakeid; CREATE TABLE item (id bigint PRIMARY KEY)')
+	  if @options;
+
+	local $ENV{PGOPTIONS} = $setting ? "-c $setting" : '';
+	run_log([ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $target->connstr($db) ])
+	  or die 'psql failed';
+	$ENV{PGOPTIONS} = '';
+	is( $target->safe_psql($db, $states),
+		$source->safe_psql('postgres', $states),
+		"$db: the states are restored");
+	is( $target->safe_psql(
+			$db, q{SELECT string_agg(tgrelid::regclass || '.' || tgname || ' ' || tgenabled, ', ' ORDER BY tgrelid::regclass::text, tgname) FROM pg_trigger WHERE tgname LIKE 'keep%'}
+		),
+		'flake_leases.keep_rows A, flake_leases.keep_state R, flake_shard_state.keep_rows A, flake_shard_state.keep_state R',
+		"$db: the triggers are enabled as they must be");
+}
+
 $target->stop;
 $source->stop;
 done_testing();
