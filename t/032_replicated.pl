@@ -162,7 +162,7 @@ foreach my $restore (
 		$source->safe_psql('postgres', $states),
 		"$db: the states are restored");
 	is( $target->safe_psql(
-			$db, q{SELECT string_agg(tgrelid::regclass || '.' || tgname || ' ' || tgenabled, ', ' ORDER BY tgrelid::regclass::text, tgname) FROM pg_trigger WHERE tgname LIKE 'keep%'}
+			$db, q{SELECT string_agg(tgrelid::regclass::text || '.' || tgname::text || ' ' || tgenabled::text, ', ' ORDER BY tgrelid::regclass::text, tgname) FROM pg_trigger WHERE tgname LIKE 'keep%'}
 		),
 		'flake_leases.keep_rows A, flake_leases.keep_state R, flake_shard_state.keep_rows A, flake_shard_state.keep_state R',
 		"$db: the triggers are enabled as they must be");
