@@ -410,7 +410,7 @@ SET search_path = odd_14, public;
 CREATE TABLE unkeyed (id bigint DEFAULT flake_id(14), n int, twice int GENERATED ALWAYS AS (n * 2) STORED);
 ALTER TABLE unkeyed REPLICA IDENTITY FULL;
 CREATE TABLE audit (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), what text);
-CREATE TABLE t (id bigint PRIMARY KEY DEFAULT flake_id(14), n int);
+CREATE TABLE t (id bigint PRIMARY KEY DEFAULT flake_id(14), n int, picture oid);
 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS
 	'BEGIN INSERT INTO odd_14.audit (what) VALUES (''trigger''); RETURN NULL; END';
 CREATE TRIGGER audit AFTER INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
@@ -425,6 +425,10 @@ block('alpha', 'LOCK TABLE odd_14.unkeyed IN ROW EXCLUSIVE MODE');
 $run = start_program(options(14), '--fire-triggers');
 ok(wait_for_output($run, qr/a lock was not to be had/),
 	'--fire-triggers: it moves');
+like(
+	$run->{out},
+	qr/note: column odd_14\.t\.picture may name large objects/,
+	'it says that large objects are not moved');
 like(
 	$run->{out},
 	qr/note: trigger audit of table odd_14\.t is ENABLE ALWAYS/,
@@ -514,7 +518,7 @@ $run = run_to_step(6, 29, options => ['--patience=2']);
 sql('beta',
 	q(ALTER SUBSCRIPTION flakeid_move_29 CONNECTION 'host=/nonexistent'));
 stopped('no worker', $run, 29,
-	qr/has not been connected with the source for 2 s: does it reach it by /);
+	qr/has not been connected with the source for 2 s: does it reach it as /);
 unblock('alpha');
 completes('no worker', 29);
 
