@@ -1,0 +1,174 @@
+# Copyright (c) 2026, the flakeid developers
+
+=pod
+
+=head1 NAME
+
+FlakeMove - runs flakeid-move-shard, in the foreground or in the background
+
+=over
+
+=cut
+
+package FlakeMove;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use IPC::Run;
+use POSIX ();
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+our @EXPORT = qw(
+  $printed
+  run_program
+  moves
+  refuses
+  start_program
+  wait_for_output
+  finish_program
+  kill_program
+);
+
+our $printed;
+
+my $program = 'flakeid-move-shard';
+
+=pod
+
+=item run_program(@options)
+
+Runs the program: true if it succeeds.  What it has printed is in $printed.
+
+=cut
+
+sub run_program
+{
+	my (@options) = @_;
+
+	$printed = '';
+	return IPC::Run::run([ $program, @options ],
+		'<', \'', '>&', \$printed,
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+}
+
+=item moves($name, @options)
+
+Tests that it succeeds.
+
+=cut
+
+sub moves
+{
+	my ($name, @options) = @_;
+
+	ok(run_program(@options), $name) or diag $printed;
+	return;
+}
+
+=item refuses($name, $message, @options)
+
+Tests that it does not, and prints something that matches.
+
+=cut
+
+sub refuses
+{
+	my ($name, $message, @options) = @_;
+
+	ok(!run_program(@options), "$name: refused");
+	like($printed, $message, "$name: the message says why");
+	return;
+}
+
+=item start_program(@options)
+
+The program in the background, in a process group of its own: {pid}, {out}.
+
+=cut
+
+sub start_program
+{
+	my (@options) = @_;
+	my $run = { out => '' };
+	my $pid = open $run->{handle}, '-|';
+
+	die "fork: $!" unless defined $pid;
+	if ($pid == 0)
+	{
+		setpgrp;
+		open STDIN, '<', '/dev/null'       or POSIX::_exit(1);
+		open STDERR, '>&', \*STDOUT        or POSIX::_exit(1);
+		exec {$program} $program, @options or POSIX::_exit(1);
+	}
+	$run->{pid} = $pid;
+	return $run;
+}
+
+=item wait_for_output($run, $pattern)
+
+Reads what it prints until that matches; false if it ends before.
+
+=cut
+
+sub wait_for_output
+{
+	my ($run, $pattern) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	until ($run->{out} =~ $pattern)
+	{
+		my $ready = '';
+
+		vec($ready, fileno($run->{handle}), 1) = 1;
+		die
+		  "timed out waiting until it prints $pattern, it prints $run->{out}"
+		  if time > $deadline;
+		next unless select $ready, undef, undef, 1;
+		sysread $run->{handle}, $run->{out}, 4096, length $run->{out}
+		  or return 0;
+	}
+	return 1;
+}
+
+=item finish_program($run)
+
+Waits for its end: true if it has succeeded.  What it has printed is in $printed.
+
+=cut
+
+sub finish_program
+{
+	my ($run) = @_;
+
+	wait_for_output($run, qr/(?!)/);
+	$printed = $run->{out};
+	return close $run->{handle};
+}
+
+=item kill_program($run, $how)
+
+Kills it, with the processes that it has started, or it 'alone'.  Returns the
+last step that it printed.
+
+=cut
+
+sub kill_program
+{
+	my ($run, $how) = @_;
+
+	kill 'KILL', $how eq 'alone' ? $run->{pid} : -$run->{pid};
+	sysread $run->{handle}, $run->{out}, 4096, length $run->{out};
+	close $run->{handle};
+	return ($run->{out} =~ /^step (\d+) of/mg)[-1];
+}
+
+=pod
+
+=back
+
+=cut
+
+1;
