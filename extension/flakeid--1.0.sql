@@ -1214,6 +1214,11 @@ BEGIN
             (EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid AND h.inhdetachpending), 'It is being detached.', 'Use ALTER TABLE ... DETACH PARTITION ... FINALIZE.'),
             (c.oid = ANY (tables || sequences) AND NOT has_schema_privilege(c.relowner, source, 'USAGE') OR c.oid = ANY (tables) AND NOT has_table_privilege(c.relowner, c.oid, 'SELECT'),
              'Its owner may not read it.', 'Grant USAGE on the schema, and SELECT on the table, to the owner.'),
+            (EXISTS (SELECT FROM pg_attribute a
+                     JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = a.atttypid
+                      AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting)
+                     WHERE a.attrelid = c.oid AND NOT a.attisdropped),
+             'A domain of a column has a default that mints.', 'Give the column that default, not the domain.'),
             (c.relkind = 'S' AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = o.class AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass
                                            AND d.deptype = 'a' AND d.refobjid <> ALL (tables)),
              'It belongs to a column of another table, which is not copied.', 'ALTER SEQUENCE ... OWNED BY NONE makes it one of its own.'),
@@ -1375,7 +1380,8 @@ BEGIN
             IF expression = written.expression THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                     MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
-                    DETAIL = format('The default of column "%s" is %s.', written.attname, expression);
+                    DETAIL = format('The default of column "%s" is %s.', written.attname, expression),
+                    HINT = 'Let it be a call of nextval() with the name of the sequence.';
             END IF;
             written.expression := expression;
         END LOOP;
@@ -1698,7 +1704,8 @@ BEGIN
         IF written.original IS NOT NULL AND cardinality(string_to_array(written.definition, written.original)) <> 2 THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
-                DETAIL = format('There is "%s" in %s.', written.original, written.definition);
+                DETAIL = format('There is "%s" in %s.', written.original, written.definition),
+                HINT = 'Give what has such a name another one.';
         END IF;
         IF written.referenced IS NOT NULL THEN
             statements := statements || ARRAY[[written.relowner::text, written.referenced, NULL, NULL]];

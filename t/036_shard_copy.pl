@@ -166,7 +166,7 @@ check_copy(
 	ALTER TABLE parts.p1a REPLICA IDENTITY USING INDEX p1a_pkey;
 	CREATE STATISTICS parts.s ON k, v FROM parts.p1a;
 	CREATE TABLE parts.refers (id bigint, k int, FOREIGN KEY (id, k) REFERENCES parts.p DEFERRABLE);
-	CREATE TABLE parts.ref (id bigint, k int, FOREIGN KEY (id, k) REFERENCES parts.p ON DELETE CASCADE) PARTITION BY LIST (k);
+	CREATE TABLE parts.ref (id bigint, k int, n int GENERATED ALWAYS AS IDENTITY, FOREIGN KEY (id, k) REFERENCES parts.p ON DELETE CASCADE) PARTITION BY LIST (k);
 	CREATE TABLE parts.ref1 PARTITION OF parts.ref FOR VALUES IN (1, 2, NULL);
 	CREATE TABLE parts.only_below (id bigint NOT NULL, k int) PARTITION BY LIST (k);
 	CREATE TABLE parts.below (id bigint NOT NULL DEFAULT flake_id(), k int);
@@ -217,11 +217,31 @@ check_copy(
 });
 
 check_copy(
+	'a copy, by way of which nothing is lost',
+	'parts_5', q{
+	COMMENT ON TABLE parts_5.p IS 'a copy';
+});
+
+check_copy(
 	'$user, which would mean a schema in search_path', '$user', q{
 	CREATE SCHEMA "$user";
 	CREATE TABLE "$user".a (id bigint DEFAULT flake_id(0) PRIMARY KEY);
 	CREATE TABLE "$user".b (id bigint DEFAULT flake_id(0) PRIMARY KEY REFERENCES "$user".a, self bigint REFERENCES "$user".b);
 });
+
+check_copy(
+	'tablespaces, whatever default_tablespace is', 'spaces', q{
+	SET allow_in_place_tablespaces = on;
+	CREATE TABLESPACE one LOCATION '';
+	CREATE TABLESPACE two LOCATION '';
+	CREATE SCHEMA spaces;
+	CREATE TABLE spaces.plain (id bigint DEFAULT flake_id(0) PRIMARY KEY);
+	CREATE TABLE spaces.a (id bigint DEFAULT flake_id(0) PRIMARY KEY USING INDEX TABLESPACE one) TABLESPACE two;
+	CREATE TABLE spaces.p (id bigint DEFAULT flake_id(0) PRIMARY KEY) PARTITION BY RANGE (id) TABLESPACE one;
+	CREATE TABLE spaces.p1 PARTITION OF spaces.p DEFAULT TABLESPACE two;
+	ALTER DATABASE postgres SET default_tablespace = two;
+});
+$node->safe_psql('postgres', 'ALTER DATABASE postgres RESET default_tablespace');
 
 check_copy(
 	'columns and triggers for large objects', 'files', q{
@@ -300,6 +320,11 @@ my @refused = (
 		'two layouts in one tree of partitions',
 		q{CREATE TABLE S.p4 PARTITION OF S.p (id DEFAULT flake_id(1)) DEFAULT; ALTER TABLE ONLY S.p ALTER id SET DEFAULT flake_id(1, 'lib.event_id')},
 		'different layouts'
+	],
+	[
+		'a domain that mints',
+		'CREATE DOMAIN lib.minted AS bigint DEFAULT flake_id(0); ALTER TABLE S.u ADD id lib.minted',
+		'table "u".*domain'
 	],
 	[ 'an owner who may not use the schema', 'ALTER TABLE S.u OWNER TO bob', 'table "u".*may not read it.*USAGE' ],
 	[ 'an owner who may not read the table', 'REVOKE SELECT ON S.u FROM CURRENT_USER; GRANT USAGE ON SCHEMA S TO alice; ALTER TABLE S.u OWNER TO alice', 'table "u".*may not read it' ],
