@@ -899,7 +899,7 @@ COMMENT ON FUNCTION @extschema@.flake_linked(oid, name) IS
 
 -- PostgreSQL plans queries of a table to check a foreign key, and evaluates what is
 -- constant in such expressions when it does.  What names nothing but PostgreSQL's
--- own functions and operators can be evaluated by anybody.
+-- own functions and operators, or flake_shard(), can be evaluated by anybody.
 CREATE FUNCTION @extschema@.flake_foreign_code(relation oid, role oid)
 RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -945,6 +945,9 @@ BEGIN ATOMIC
         LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND t.oid = d.refobjid
         WHERE d.classid = p.classid AND d.objid = p.objid AND d.objsubid = p.objsubid
           AND d.refobjid >= '16384'::oid    -- initdb has not made it
+          AND (d.refclassid, d.refobjid) NOT IN (
+              ('pg_catalog.pg_proc'::regclass::oid, '@extschema@.flake_shard(bigint, @extschema@.flake_layout)'::regprocedure::oid),
+              ('pg_catalog.pg_type'::regclass::oid, '@extschema@.flake_layout'::regtype::oid))
           AND (d.refclassid IN ('pg_catalog.pg_proc'::regclass::oid, 'pg_catalog.pg_operator'::regclass::oid)
                OR t.oid IS NOT NULL AND (t.typtype <> 'e'::"char" OR p.objsubid > 0)))
     ORDER BY f.oid, p.classid, p.objid LIMIT 1;
@@ -1100,7 +1103,7 @@ SET default_tablespace = ''
 AS $function$
 DECLARE
     source pg_catalog.oid := to_regnamespace(quote_ident(template));
-    target pg_catalog.text := coalesce(schema, template || '_' || shard);
+    target pg_catalog.text := coalesce(schema::text, template || '_' || shard);
     target_oid pg_catalog.oid;
     tables pg_catalog.oid[];
     sequences pg_catalog.oid[];
@@ -1246,6 +1249,27 @@ BEGIN
             MESSAGE = CASE problem.kind WHEN 'schema' THEN format('cannot copy schema "%s"', template)
                       ELSE format('cannot copy %s "%s" of schema "%s"', problem.kind, problem.name, template) END,
             DETAIL = problem.reason, HINT = problem.hint;
+    END IF;
+
+    SELECT r.role INTO problem
+    FROM (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = source
+          UNION ALL
+          SELECT c.relowner FROM pg_class c WHERE c.oid = ANY (tables || sequences)
+          UNION ALL
+          SELECT d.defaclrole FROM pg_default_acl d WHERE d.defaclnamespace = source
+          UNION ALL
+          SELECT e.grantor
+          FROM (SELECT nspacl FROM pg_namespace WHERE oid = source
+                UNION ALL
+                SELECT relacl FROM pg_class WHERE oid = ANY (tables || sequences)
+                UNION ALL
+                SELECT attacl FROM pg_attribute WHERE attrelid = ANY (tables)) AS l (acl), aclexplode(l.acl) AS e) AS r (role)
+    WHERE NOT @extschema@.flake_trusts(r.role, to_regrole(quote_ident(current_user))::oid)
+    ORDER BY r.role LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('must be able to SET ROLE "%s"', pg_get_userbyid(problem.role)),
+            DETAIL = format('Something in schema "%s" belongs to this role, or was granted by it.', template);
     END IF;
 
     -- What one role has written is not executed as another that does not trust it.

@@ -64,6 +64,15 @@ sub comparable
 	  dumped('-n', $quoted);
 }
 
+# What a statement says on stderr.
+sub attempt
+{
+	my ($sql) = @_;
+	my (undef, undef, $stderr) =
+	  $node->psql('postgres', $sql, extra_params => ['--set=VERBOSITY=verbose']);
+	return $stderr;
+}
+
 # Makes a template, and a copy of it.
 sub check_copy
 {
@@ -217,6 +226,15 @@ check_copy(
 });
 
 check_copy(
+	'a partitioned table to which one of another owner refers', 'owned', q{
+	CREATE SCHEMA owned;
+	GRANT USAGE, CREATE ON SCHEMA owned TO bob;
+	CREATE TABLE owned.p (id bigint DEFAULT flake_id() PRIMARY KEY) PARTITION BY RANGE (id);
+	ALTER TABLE owned.p OWNER TO bob;
+	CREATE TABLE owned.t (id bigint DEFAULT flake_id() REFERENCES owned.p);
+});
+
+check_copy(
 	'a copy, by way of which nothing is lost',
 	'parts_5', q{
 	COMMENT ON TABLE parts_5.p IS 'a copy';
@@ -366,9 +384,7 @@ $n = 0;
 foreach my $case (@refused)
 {
 	my $schema = 'refused' . ++$n;
-	my ($status, $stdout, $stderr) = $node->psql('postgres',
-		"SELECT flake_create_shard(5, '$schema')",
-		extra_params => ['--set=VERBOSITY=verbose']);
+	my $stderr = attempt("SELECT flake_create_shard(5, '$schema')");
 	my $says = $case->[2] =~ s/\bS\b/$schema/gr;
 
 	like($stderr, qr/^\S+ ERROR:  0A000: .*\bDETAIL:  .*\bHINT:  /s,
@@ -377,13 +393,33 @@ foreach my $case (@refused)
 }
 is_deeply([ dumped() ], \@before, 'what is refused leaves nothing behind');
 
-# A temporary schema is no template, either.
-my (undef, undef, $stderr) = $node->psql(
+# What belongs to others, and names that are too long.
+$node->safe_psql(
 	'postgres', q{
-	CREATE TEMP TABLE t (id bigint DEFAULT flake_id());
-	SELECT flake_create_shard(5, nspname) FROM pg_namespace WHERE oid = pg_my_temp_schema()},
-	extra_params => ['--set=VERBOSITY=verbose']);
-like($stderr, qr/0A000: .*It is temporary/s, 'a temporary table: refused');
+	CREATE SCHEMA of_bob AUTHORIZATION bob;
+	CREATE TABLE of_bob.t (id bigint DEFAULT flake_id(), n serial);
+	GRANT SELECT ON of_bob.t TO bob;
+	GRANT CREATE ON DATABASE postgres TO bob});
+like(
+	attempt(q{SET ROLE bob; SELECT flake_create_shard(5, 'of_bob')}),
+	qr/ 42501: must be able to SET ROLE "/,
+	'a table and a sequence of somebody else');
+my $long = 'x' x 61;
+$node->safe_psql('postgres',
+	"CREATE SCHEMA $long; CREATE TABLE $long.t (id bigint DEFAULT flake_id())");
+like(
+	attempt("SELECT flake_create_shard(12, '$long')"),
+	qr/ 42622: schema name "${long}_12" is too long/,
+	'a name that would be cut');
+
+# A temporary schema is no template, either.
+like(
+	attempt(
+		q{CREATE TEMP TABLE t (id bigint DEFAULT flake_id());
+		SELECT flake_create_shard(5, nspname) FROM pg_namespace WHERE oid = pg_my_temp_schema()}
+	),
+	qr/0A000: .*It is temporary/s,
+	'a temporary table: refused');
 
 $node->stop;
 done_testing();
