@@ -933,7 +933,7 @@ COMMENT ON FUNCTION @extschema@.flake_linked(oid, name) IS
 
 -- PostgreSQL plans queries of a table to check a foreign key, and evaluates what is
 -- constant in such expressions when it does.  What names nothing but PostgreSQL's
--- own functions and operators can be evaluated by anybody.
+-- own functions and operators, or flake_shard(), can be evaluated by anybody.
 CREATE FUNCTION @extschema@.flake_foreign_code(relation oid, role oid)
 RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -982,6 +982,9 @@ BEGIN ATOMIC
         LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND t.oid = d.refobjid
         WHERE d.classid = p.classid AND d.objid = p.objid AND d.objsubid = p.objsubid
           AND d.refobjid >= '16384'::oid    -- initdb has not made it
+          AND (d.refclassid, d.refobjid) NOT IN (
+              ('pg_catalog.pg_proc'::regclass::oid, '@extschema@.flake_shard(bigint, @extschema@.flake_layout)'::regprocedure::oid),
+              ('pg_catalog.pg_type'::regclass::oid, '@extschema@.flake_layout'::regtype::oid))
           AND (d.refclassid IN ('pg_catalog.pg_proc'::regclass::oid, 'pg_catalog.pg_operator'::regclass::oid)
                OR t.oid IS NOT NULL AND (t.typtype <> 'e'::"char" OR p.objsubid > 0)))
     ORDER BY f.oid, p.classid, p.objid LIMIT 1;
@@ -1010,6 +1013,103 @@ END;
 COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
 'a role that can create objects in a schema, is no superuser, and may not become the other role, who therefore should execute no text that names functions of that schema; null if there is none: for flake_create_shard()';
 
+-- Everything that pg_dump writes of the tables and sequences in a schema, but for
+-- what depends on other objects.  Names take the place of numbers.  A column of a
+-- catalog that is not left out here counts, whatever it says.  pg_attver is a number
+-- that PostgreSQL keeps for itself since its releases of 2026.
+CREATE FUNCTION @extschema@.flake_traits(namespace oid,
+    OUT object text, OUT trait text, OUT value text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+BEGIN ATOMIC
+    WITH relation AS (
+        SELECT c.oid, pg_catalog.quote_ident(c.relname::text) AS name, c.relkind, c.relowner
+        FROM pg_catalog.pg_class c
+        WHERE c.relnamespace = flake_traits.namespace AND c.relkind IN ('r'::"char", 'p'::"char", 'S'::"char", 'i'::"char", 'I'::"char")
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+                          WHERE d.classid = 'pg_catalog.pg_class'::regclass::oid AND d.objid = c.oid AND d.deptype = 'e'::"char")
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel l
+                          WHERE l.classoid = 'pg_catalog.pg_class'::regclass::oid AND l.objoid = c.oid AND l.provider = 'flakeid'::text)
+    ), item (class, id, number, object, line) AS (
+        SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, 0, r.name, pg_catalog.to_jsonb(c)
+        FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        UNION ALL
+        SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, a.attnum::int, pg_catalog.format('%s column %I'::text, r.name, a.attname),
+               pg_catalog.to_jsonb(a) || pg_catalog.jsonb_build_object(
+                   'position', pg_catalog.count(*) OVER (PARTITION BY a.attrelid ORDER BY a.attnum),
+                   'expression', CASE WHEN r.relkind IN ('i'::"char", 'I'::"char") THEN pg_catalog.pg_get_indexdef(r.oid, a.attnum::int, false) END,
+                   'options', ARRAY(SELECT o.text FROM pg_catalog.unnest(a.attoptions) AS o (text)
+                                    WHERE NOT pg_catalog.starts_with(o.text, 'pg_attver='::text) ORDER BY o.text))
+        FROM relation r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0::smallint AND NOT a.attisdropped
+        UNION ALL
+        SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.to_jsonb(i) || pg_catalog.jsonb_build_object('predicate', pg_catalog.pg_get_expr(i.indpred, i.indrelid))
+        FROM relation r JOIN pg_catalog.pg_index i ON i.indexrelid = r.oid
+        UNION ALL
+        SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.to_jsonb(q)
+        FROM relation r JOIN pg_catalog.pg_sequence q ON q.seqrelid = r.oid
+        UNION ALL
+        SELECT 0::oid, 0::oid, 0, r.name,
+               pg_catalog.jsonb_build_object('parent', p.name, 'bound', pg_catalog.pg_get_expr(c.relpartbound, c.oid), 'detached', i.inhdetachpending)
+        FROM relation r
+        JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        JOIN pg_catalog.pg_inherits i ON i.inhrelid = r.oid
+        LEFT JOIN relation p ON p.oid = i.inhparent
+        UNION ALL
+        SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.jsonb_build_object('partition key', pg_catalog.pg_get_partkeydef(r.oid))
+        FROM relation r WHERE r.relkind = 'p'::"char"
+        UNION ALL
+        SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.jsonb_build_object('toast options', t.reloptions)
+        FROM relation r
+        JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        JOIN pg_catalog.pg_class t ON t.oid = c.reltoastrelid
+        UNION ALL   -- PostgreSQL names the foreign keys that a partition gets from its parent
+        SELECT 'pg_catalog.pg_constraint'::regclass::oid, k.oid, 0, pg_catalog.format('%s constraint %I'::text, r.name, k.conname),
+               pg_catalog.to_jsonb(k) - CASE WHEN k.contype IN ('c'::"char", 'n'::"char") THEN ''::text ELSE 'connoinherit'::text END
+        FROM relation r JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND NOT (k.contype = 'f'::"char" AND k.conparentid <> 0::oid)
+        UNION ALL
+        SELECT 'pg_catalog.pg_trigger'::regclass::oid, t.oid, 0, pg_catalog.format('%s trigger %I'::text, r.name, t.tgname), pg_catalog.to_jsonb(t)
+        FROM relation r JOIN pg_catalog.pg_trigger t ON t.tgrelid = r.oid AND NOT t.tgisinternal
+        UNION ALL
+        SELECT 'pg_catalog.pg_statistic_ext'::regclass::oid, x.oid, 0, pg_catalog.format('%s statistics object %I'::text, r.name, x.stxname),
+               pg_catalog.to_jsonb(x) || pg_catalog.jsonb_build_object('columns', pg_catalog.pg_get_statisticsobjdef_columns(x.oid))
+        FROM relation r JOIN pg_catalog.pg_statistic_ext x ON x.stxrelid = r.oid
+        UNION ALL
+        SELECT 'pg_catalog.pg_namespace'::regclass::oid, flake_traits.namespace, 0, 'the schema'::text, '{}'::jsonb
+    ), list (object, owner, acl) AS (
+        SELECT r.name, r.relowner, COALESCE(c.relacl, pg_catalog.acldefault(CASE r.relkind WHEN 'S'::"char" THEN 's'::"char" ELSE 'r'::"char" END, r.relowner))
+        FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid AND c.relkind NOT IN ('i'::"char", 'I'::"char")
+        UNION ALL
+        SELECT pg_catalog.format('%s column %I'::text, r.name, a.attname), r.relowner, a.attacl
+        FROM relation r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND NOT a.attisdropped
+        UNION ALL
+        SELECT 'the schema'::text, n.nspowner, COALESCE(n.nspacl, pg_catalog.acldefault('n'::"char", n.nspowner))
+        FROM pg_catalog.pg_namespace n WHERE n.oid = flake_traits.namespace
+        UNION ALL
+        SELECT pg_catalog.format('default privileges of role %s for %s'::text, d.defaclrole, d.defaclobjtype), d.defaclrole, d.defaclacl
+        FROM pg_catalog.pg_default_acl d WHERE d.defaclnamespace = flake_traits.namespace
+    )
+    SELECT i.object, e.key, e.value
+    FROM item i, pg_catalog.jsonb_each_text(i.line - '{
+        oid, relname, relnamespace, reltype, relfilenode, relpages, reltuples, relallvisible, relallfrozen, reltoastrelid, relhasindex, relchecks,
+        relnatts, relhasrules, relhastriggers, relhassubclass, relispopulated, relrewrite, relfrozenxid, relminmxid, relacl, relpartbound,
+        attrelid, attnum, attcacheoff, attndims, atthasmissing, attmissingval, attislocal, attinhcount, attacl, attoptions,
+        indexrelid, indrelid, indkey, indexprs, indpred, indcheckxmin, seqrelid,
+        connamespace, conrelid, conindid, conparentid, confrelid, conkey, confkey, conbin, confdelsetcols, conislocal, coninhcount,
+        tgrelid, tgparentid, tgconstrrelid, tgconstrindid, tgconstraint, tgattr, tgqual,
+        stxrelid, stxnamespace, stxkeys, stxexprs}'::text[]) AS e (key, value)
+    UNION ALL
+    SELECT i.object, 'comment'::text, d.description
+    FROM item i JOIN pg_catalog.pg_description d ON d.classoid = i.class AND d.objoid = i.id AND d.objsubid = i.number
+    UNION ALL
+    SELECT l.object, 'privileges'::text, pg_catalog.format('%s %s %s %s'::text, e.grantor, e.grantee, e.privilege_type, e.is_grantable)
+    FROM list l, pg_catalog.aclexplode(l.acl) AS e;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_traits(oid) IS
+'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, privileges; for flake_create_shard()';
+
 -- What expressions of the template mean must not change on the way to the copy.
 -- So indexes are copied as trees, and so is what CREATE TABLE ... LIKE copies:
 -- checks, generated columns, and defaults.  The rest is text, which is bound anew:
@@ -1022,6 +1122,7 @@ COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
 --	3	afterwards the copy depends on the same objects as the template.
 --
 -- In the copy, only what is copied takes the place of what is in the template.
+-- Afterwards flake_traits() must find no other difference between the two, either.
 CREATE FUNCTION @extschema@.flake_create_shard_guarded(ticket @extschema@.flake_ticket, shard int, template name, schema name)
 RETURNS name
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -1034,10 +1135,12 @@ SET extra_float_digits = 1
 SET array_nulls = on
 SET quote_all_identifiers = off
 SET standard_conforming_strings = on
+SET transform_null_equals = off
+SET default_tablespace = ''
 AS $function$
 DECLARE
     source pg_catalog.oid := to_regnamespace(quote_ident(template));
-    target pg_catalog.text := coalesce(schema, template || '_' || shard);
+    target pg_catalog.text := coalesce(schema::text, template || '_' || shard);
     target_oid pg_catalog.oid;
     tables pg_catalog.oid[];
     sequences pg_catalog.oid[];
@@ -1047,10 +1150,16 @@ DECLARE
     schemas pg_catalog.oid[];
     minting pg_catalog.oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
                            '@extschema@.flake_id(int, regclass)'::regprocedure];
-    shard_checks pg_catalog.text[]; -- table.constraint
     guests pg_catalog.text[];
     problem pg_catalog.record;
     minted pg_catalog.record;
+    mints pg_catalog.jsonb := '[]';
+    tree pg_catalog.oid[];      -- a table and its partitions
+    replaced pg_catalog.oid[];  -- checks
+    check_name pg_catalog.text;
+    check_names pg_catalog.text[] := '{}';     -- table.constraint, of the topmost table
+    shard_checks pg_catalog.text[]; -- table.constraint
+    other_checks pg_catalog.text[] := '{}';    -- what flake_traits() calls those that are not as in the template
     written pg_catalog.record;
     expression pg_catalog.text;
     -- rows for flake_execute_steps(): who executes it, what it is about, its OID, statement
@@ -1058,6 +1167,8 @@ DECLARE
     dropped_checks pg_catalog.text[];
     checks pg_catalog.text[];
     statements pg_catalog.text[];
+    grants pg_catalog.text[];
+    revokes pg_catalog.text[];  -- from owners, who need it until everything is made
 BEGIN
     IF ticket IS NULL OR shard IS NULL OR template IS NULL THEN
         RETURN NULL;
@@ -1079,8 +1190,8 @@ BEGIN
             MESSAGE = format('schema "%s" was changed meanwhile', template);
     END IF;
 
-    -- The tables; and the sequences, but for those of identity columns, and for
-    -- generators.  When all are locked, they are still those.
+    -- The tables; and the sequences, but for generators.  When all are locked, they
+    -- are still those.
     LOOP
         tables := ARRAY(
             SELECT c.oid FROM pg_class c
@@ -1092,7 +1203,7 @@ BEGIN
             SELECT c.oid FROM pg_class c
             WHERE c.relnamespace = source AND c.relkind = 'S'
               AND NOT EXISTS (SELECT FROM pg_depend d
-                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('i', 'e'))
+                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
               AND NOT EXISTS (SELECT FROM pg_seclabel l
                               WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
             ORDER BY c.oid);
@@ -1101,25 +1212,101 @@ BEGIN
         PERFORM @extschema@.flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
     END LOOP;
 
-    -- No table is copied by half.
-    SELECT c.relname, r.reason INTO problem
-    FROM unnest(tables) AS t (id)
-    JOIN pg_class c ON c.oid = t.id
-    CROSS JOIN LATERAL (SELECT CASE
-        WHEN c.relkind = 'f' THEN 'It is a foreign table.'
-        WHEN c.relrowsecurity OR EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid)
-            THEN 'It has row-level security.'
-        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid) THEN 'It has rules.'
-        WHEN EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid
-                       AND NOT (c.relispartition AND inhparent = ANY (tables)))
-            THEN 'It inherits from another table, or is a partition of a table elsewhere.'
-        END) AS r (reason)
-    WHERE r.reason IS NOT NULL
-    ORDER BY c.oid LIMIT 1;
+    -- Nothing is copied by half.
+    SELECT o.kind, o.name, r.reason, coalesce(r.hint, 'Move it out of the schema, or drop it there and create it in the copy by hand.') AS hint
+    INTO problem
+    FROM (SELECT CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'S' THEN 'sequence' ELSE 'table' END,
+                 c.relname, 'pg_class'::regclass::oid, c.oid, c.oid
+          FROM pg_class c
+          WHERE c.oid = ANY (tables || sequences)
+             OR c.relnamespace = source AND c.relkind IN ('v', 'm')
+                AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+          UNION ALL
+          SELECT 'index', c.relname, 'pg_class'::regclass, c.oid, i.indrelid
+          FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = ANY (tables)
+          UNION ALL
+          SELECT 'constraint', k.conname, 'pg_constraint'::regclass, k.oid, k.conrelid FROM pg_constraint k WHERE k.conrelid = ANY (tables)
+          UNION ALL
+          SELECT 'trigger', t.tgname, 'pg_trigger'::regclass, t.oid, t.tgrelid FROM pg_trigger t WHERE t.tgrelid = ANY (tables)
+          UNION ALL
+          SELECT 'statistics object', x.stxname, 'pg_statistic_ext'::regclass, x.oid, x.stxrelid
+          FROM pg_statistic_ext x WHERE x.stxrelid = ANY (tables) OR x.stxnamespace = source
+          UNION ALL
+          SELECT 'schema', template, 'pg_namespace'::regclass, source, 0) AS o (kind, name, class, oid, relation)
+    LEFT JOIN pg_class c ON o.class = 'pg_class'::regclass AND c.oid = o.oid
+    LEFT JOIN pg_index i ON i.indexrelid = c.oid
+    LEFT JOIN pg_constraint k ON o.class = 'pg_constraint'::regclass AND k.oid = o.oid
+    LEFT JOIN pg_trigger t ON o.class = 'pg_trigger'::regclass AND t.oid = o.oid
+    LEFT JOIN pg_statistic_ext x ON o.class = 'pg_statistic_ext'::regclass AND x.oid = o.oid
+    CROSS JOIN LATERAL (
+        SELECT * FROM (VALUES
+            (c.relkind IN ('v', 'm'), 'Only tables and sequences are copied.', NULL),
+            (c.relkind = 'f', 'It is a foreign table.', NULL),
+            (c.relpersistence = 't', 'It is temporary.', NULL),
+            (c.reloftype <> 0, 'It is a table of a composite type.', 'ALTER TABLE ... NOT OF makes it one of its own.'),
+            (c.relrowsecurity OR c.relforcerowsecurity OR c.relkind <> 'v' AND EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid),
+             'It has row-level security.', 'Set that up in the copy by hand.'),
+            (c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid), 'It has rules.', 'Create them in the copy by hand.'),
+            (c.relkind IN ('r', 'p') AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid AND NOT (c.relispartition AND h.inhparent = ANY (tables))),
+             'It inherits from another table, or is a partition of a table elsewhere.', NULL),
+            (EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid AND h.inhrelid <> ALL (tables) AND c.relkind IN ('r', 'p')),
+             'Another table, which is elsewhere, is a partition of it or inherits from it.', 'Move that table into the schema, too.'),
+            (EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid AND h.inhdetachpending), 'It is being detached.', 'Use ALTER TABLE ... DETACH PARTITION ... FINALIZE.'),
+            (c.oid = ANY (tables || sequences) AND NOT has_schema_privilege(c.relowner, source, 'USAGE') OR c.oid = ANY (tables) AND NOT has_table_privilege(c.relowner, c.oid, 'SELECT'),
+             'Its owner may not read it.', 'Grant USAGE on the schema, and SELECT on the table, to the owner.'),
+            (EXISTS (SELECT FROM pg_attribute a
+                     JOIN pg_depend d ON d.classid = 'pg_type'::regclass AND d.objid = a.atttypid
+                      AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting)
+                     WHERE a.attrelid = c.oid AND NOT a.attisdropped),
+             'A domain of a column has a default that mints.', 'Give the column that default, not the domain.'),
+            (c.relkind = 'S' AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = o.class AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass
+                                           AND d.deptype = 'a' AND d.refobjid <> ALL (tables)),
+             'It belongs to a column of another table, which is not copied.', 'ALTER SEQUENCE ... OWNED BY NONE makes it one of its own.'),
+            (NOT i.indisvalid, 'It is invalid.', 'Use REINDEX, or drop it.'),
+            -- A check that is not enforced is copied as such, since PostgreSQL 18.
+            (k.contype IN ('c', 'n') AND NOT k.convalidated AND coalesce(to_jsonb(k) ->> 'conenforced', 'true') = 'true',
+             'It is not valid.', 'Use ALTER TABLE ... VALIDATE CONSTRAINT.'),
+            (t.tgisinternal AND t.tgenabled <> 'O', 'It belongs to a constraint, and was disabled or changed.',
+             format('Use ALTER TABLE %s ENABLE TRIGGER ALL.', o.relation::regclass)),
+            (x.oid IS NOT NULL AND (x.stxnamespace <> source OR x.stxrelid <> ALL (tables)
+                                    OR x.stxowner <> (SELECT r.relowner FROM pg_class r WHERE r.oid = x.stxrelid)),
+             'Its table has another schema or owner.', 'Change them with ALTER STATISTICS, or drop it.'),
+            (EXISTS (SELECT FROM pg_depend d WHERE d.classid = o.class AND d.objid = o.oid AND d.deptype = 'x'), 'It depends on an extension.',
+             'Use ALTER ... NO DEPENDS ON EXTENSION.'),
+            (EXISTS (SELECT FROM pg_seclabel l WHERE l.classoid = o.class AND l.objoid = o.oid), 'It has a security label.',
+             'Remove that with SECURITY LABEL ... IS NULL, and set it in the copy by hand.'),
+            (EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = o.oid AND o.class = 'pg_class'::regclass)
+             OR EXISTS (SELECT FROM pg_publication_namespace WHERE pnnspid = o.oid AND o.class = 'pg_namespace'::regclass),
+             'It is in a publication.', 'Remove it from there, and publish the copies instead.')
+        ) AS v (is_so, reason, hint)
+        WHERE v.is_so) AS r
+    ORDER BY o.class, o.oid LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
-            DETAIL = problem.reason;
+            MESSAGE = CASE problem.kind WHEN 'schema' THEN format('cannot copy schema "%s"', template)
+                      ELSE format('cannot copy %s "%s" of schema "%s"', problem.kind, problem.name, template) END,
+            DETAIL = problem.reason, HINT = problem.hint;
+    END IF;
+
+    SELECT r.role INTO problem
+    FROM (SELECT n.nspowner FROM pg_namespace n WHERE n.oid = source
+          UNION ALL
+          SELECT c.relowner FROM pg_class c WHERE c.oid = ANY (tables || sequences)
+          UNION ALL
+          SELECT d.defaclrole FROM pg_default_acl d WHERE d.defaclnamespace = source
+          UNION ALL
+          SELECT e.grantor
+          FROM (SELECT nspacl FROM pg_namespace WHERE oid = source
+                UNION ALL
+                SELECT relacl FROM pg_class WHERE oid = ANY (tables || sequences)
+                UNION ALL
+                SELECT attacl FROM pg_attribute WHERE attrelid = ANY (tables)) AS l (acl), aclexplode(l.acl) AS e) AS r (role)
+    WHERE NOT @extschema@.flake_trusts(r.role, to_regrole(quote_ident(current_user))::oid)
+    ORDER BY r.role LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('must be able to SET ROLE "%s"', pg_get_userbyid(problem.role)),
+            DETAIL = format('Something in schema "%s" belongs to this role, or was granted by it.', template);
     END IF;
 
     -- What one role has written is not executed as another that does not trust it.
@@ -1178,6 +1365,31 @@ BEGIN
          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (tables || sequences) AND d.refobjsubid = 0
         WHERE f.adrelid = ANY (tables));
 
+    -- The rest has to mean the same in the copy, where it would have to mean another.
+    SELECT o.name AS relname, pg_describe_object(w.class, w.id, 0) AS part, r.name AS relation INTO problem
+    FROM (SELECT 'pg_attrdef'::regclass::oid, f.oid, f.adrelid, 0::oid FROM pg_attrdef f WHERE f.adrelid = ANY (tables) AND f.oid <> ALL (renamed)
+          UNION ALL
+          SELECT 'pg_constraint'::regclass, k.oid, k.conrelid, 0 FROM pg_constraint k WHERE k.conrelid = ANY (tables) AND k.contype = 'c'
+          UNION ALL
+          SELECT 'pg_class'::regclass, i.indexrelid, i.indrelid, 0 FROM pg_index i WHERE i.indrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_trigger'::regclass, t.oid, t.tgrelid, t.tgconstrrelid FROM pg_trigger t WHERE t.tgrelid = ANY (tables) AND NOT t.tgisinternal
+          UNION ALL
+          SELECT 'pg_class'::regclass, p.partrelid, p.partrelid, 0 FROM pg_partitioned_table p WHERE p.partrelid = ANY (tables) AND p.partexprs IS NOT NULL
+          UNION ALL
+          SELECT 'pg_statistic_ext'::regclass, x.oid, x.stxrelid, 0 FROM pg_statistic_ext x WHERE x.stxrelid = ANY (tables)) AS w (class, id, relation, other)
+    JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id AND d.deptype = 'n' AND d.refclassid = 'pg_class'::regclass
+     AND d.refobjid = ANY (tables || sequences) AND d.refobjid NOT IN (w.relation, w.other)
+    CROSS JOIN LATERAL (SELECT relname FROM pg_class WHERE oid = w.relation) AS o (name)
+    CROSS JOIN LATERAL (SELECT relname FROM pg_class WHERE oid = d.refobjid) AS r (name)
+    ORDER BY w.class, w.id LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
+            DETAIL = format('The %s names relation "%s", and its copy would still name that of the template.', problem.part, problem.relation),
+            HINT = 'Only defaults and foreign keys come to name a copy. Make the rest by hand in the copy.';
+    END IF;
+
     -- Who might make text mean something else?  A trigger's own function has no
     -- arguments, by which another could fit better.
     SELECT c.relname, w.kind, pg_describe_object(d.refclassid, d.refobjid, 0) AS object, n.nspname,
@@ -1229,7 +1441,8 @@ BEGIN
             IF expression = written.expression THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                     MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
-                    DETAIL = format('The default of column "%s" is %s.', written.attname, expression);
+                    DETAIL = format('The default of column "%s" is %s.', written.attname, expression),
+                    HINT = 'Let it be a call of nextval() with the name of the sequence.';
             END IF;
             written.expression := expression;
         END LOOP;
@@ -1240,7 +1453,7 @@ BEGIN
     -- Columns that mint.  Such a default depends on the function, and on the
     -- generator if it names one.
     FOR minted IN
-        SELECT c.oid AS relation, c.relname, c.relowner, c.relispartition, a.attname, a.attnum, a.atttypid,
+        SELECT c.oid AS relation, coalesce(pg_partition_root(c.oid)::oid, c.oid) AS root, c.relname, c.relowner, a.attname,
                pg_get_expr(f.adbin, f.adrelid) AS expression,
                g.oid::regclass::text AS generator,
                coalesce(@extschema@.flake_layout_of(g.oid::regclass), 'instagram') AS layout
@@ -1255,7 +1468,7 @@ BEGIN
                       WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
                         AND d.refclassid = 'pg_proc'::regclass
                         AND d.refobjid = ANY (minting))
-        ORDER BY c.relispartition DESC, c.oid, a.attnum
+        ORDER BY c.oid, a.attnum
     LOOP
         -- flake_id(), flake_id(5) or flake_id(5, 'generator')
         IF minted.expression !~ '^[^(]*flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
@@ -1275,26 +1488,70 @@ BEGIN
                    target, minted.relname, minted.attname, shard,
                    CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END)]];
 
-        -- A check of its shard is replaced, in partitions, too.
-        dropped_checks := dropped_checks || ARRAY(
-            SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
-                         format('ALTER TABLE ONLY %I.%I DROP CONSTRAINT IF EXISTS %I', target, c.relname, k.conname)]
+        mints := mints || to_jsonb(minted);
+    END LOOP;
+
+    -- A check of its shard on such a column is replaced, in the whole tree of
+    -- partitions.  Partitions come first, whose checks their parents' take over.
+    FOR minted IN
+        SELECT m.root, m.attname, array_agg(m.relation) AS relations, bool_or(m.generator IS NOT NULL) AS is_named,
+               min(m.layout) AS layout, count(DISTINCT m.layout) AS layouts
+        FROM jsonb_to_recordset(mints) AS m (root oid, relation oid, attname name, generator text, layout text)
+        GROUP BY m.root, m.attname ORDER BY m.root, m.attname
+    LOOP
+        IF minted.layouts > 1 THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot set the shard in the default of column "%s" of table %s', minted.attname, minted.root::regclass),
+                DETAIL = 'Its partitions have ids of different layouts.',
+                HINT = 'Let all defaults of the column name one generator.';
+        END IF;
+        tree := ARRAY(SELECT id FROM unnest(tables) AS id WHERE coalesce(pg_partition_root(id)::oid, id) = minted.root);
+        replaced := ARRAY(
+            SELECT k.oid
             FROM pg_constraint k
-            JOIN pg_class c ON c.oid = k.conrelid
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
-            WHERE (k.conrelid = minted.relation OR k.conrelid IN (SELECT relid FROM pg_partition_tree(minted.relation)))
-              AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
-              AND pg_get_constraintdef(k.oid) ~ '^CHECK \(\([^(]*flake_shard\([^()]*\) = \d+\)\)$');
-        shard_checks := shard_checks || format('%I.%I', minted.relname, left(minted.attname, 57) || '_shard');
+            CROSS JOIN LATERAL (VALUES (format('CHECK ((@extschema@.flake_shard(%I', a.attname)),
+                                       (format('CHECK ((@extschema@.flake_shard((%I)::bigint', a.attname))) AS begins (text)
+            WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
+              AND starts_with(pg_get_constraintdef(k.oid), begins.text)
+              AND substr(pg_get_constraintdef(k.oid), length(begins.text) + 1) ~ '^(, ''[^'']*''::.*flake_layout)?\) = \d+\)\)');
 
         -- In a schema of others, a flake_shard() of one argument might fit better.
-        checks := checks || ARRAY[[minted.relowner::text, format('%I.%I', target, minted.relname), NULL,
-            format('ALTER TABLE %I.%I ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s%s) = %s)',
-                   target, minted.relname, left(minted.attname, 57) || '_shard', minted.attname,
-                   CASE WHEN minted.atttypid <> 'bigint'::regtype THEN '::bigint' END,
-                   CASE WHEN minted.generator IS NOT NULL
-                          OR @extschema@.flake_stranger(to_regnamespace('@extschema@')::oid, minted.relowner) IS NOT NULL
-                        THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
+        minted.is_named := minted.is_named OR EXISTS (
+            SELECT FROM pg_class c
+            WHERE c.oid = ANY (tree) AND @extschema@.flake_stranger(to_regnamespace('@extschema@')::oid, c.relowner) IS NOT NULL);
+
+        -- The first name that is free, of 63 bytes at most.
+        SELECT n.name INTO check_name
+        FROM generate_series(0, cardinality(check_names) + (SELECT count(*) FROM pg_constraint k WHERE k.conrelid = ANY (tree))) AS i
+        CROSS JOIN LATERAL (VALUES ('_shard' || CASE WHEN i > 0 THEN i::text ELSE '' END)) AS x (suffix)
+        CROSS JOIN LATERAL (VALUES (substr((repeat('x', length(x.suffix)) || minted.attname)::name::text, length(x.suffix) + 1) || x.suffix)) AS n (name)
+        WHERE format('%s.%s', minted.root, n.name) <> ALL (check_names)
+          AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conrelid = ANY (tree) AND k.conname = n.name AND k.oid <> ALL (replaced))
+        ORDER BY i LIMIT 1;
+        check_names := check_names || format('%s.%s', minted.root, check_name);
+
+        FOR written IN
+            SELECT c.relname, c.relowner, a.atttypid, format('%I.%I', target, c.relname) AS copy,
+                   ARRAY(SELECT k.conname FROM pg_constraint k WHERE k.conrelid = c.oid AND k.oid = ANY (replaced)) AS old_checks,
+                   c.oid = ANY (minted.relations) AS mints
+            FROM pg_class c
+            JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = minted.attname
+            WHERE c.oid = ANY (tree)
+            ORDER BY (SELECT count(*) FROM pg_partition_ancestors(c.oid)) DESC, c.oid
+        LOOP
+            dropped_checks := dropped_checks || ARRAY(
+                SELECT ARRAY[written.relowner::text, written.copy, NULL, format('ALTER TABLE ONLY %s DROP CONSTRAINT IF EXISTS %I', written.copy, name)]
+                FROM unnest(written.old_checks) AS name);
+            other_checks := other_checks || ARRAY(
+                SELECT format('%I constraint %I', written.relname, name) FROM unnest(written.old_checks || check_name::name) AS name);
+            CONTINUE WHEN NOT written.mints AND written.old_checks = '{}';
+            shard_checks := shard_checks || format('%I.%I', written.relname, check_name);
+            checks := checks || ARRAY[[written.relowner::text, written.copy, NULL,
+                format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s%s) = %s)',
+                       written.copy, check_name, minted.attname, CASE WHEN written.atttypid <> 'bigint'::regtype THEN '::bigint' END,
+                       CASE WHEN minted.is_named THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
+        END LOOP;
     END LOOP;
     IF checks IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_column',
@@ -1306,22 +1563,60 @@ BEGIN
     -- not create anything in the schema may, for as long as this takes.
     --
     -- What owners grant by default (ALTER DEFAULT PRIVILEGES) may be more than the
-    -- template's privileges.
-    statements := ARRAY(
-        SELECT DISTINCT ARRAY[n.nspowner::text, NULL, NULL,
-                     format('REVOKE ALL ON SCHEMA %I FROM %s', target,
-                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
-        FROM pg_namespace n
-        JOIN pg_default_acl d ON d.defaclrole = n.nspowner AND d.defaclnamespace = 0 AND d.defaclobjtype = 'n',
-             aclexplode(d.defaclacl) e
-        WHERE n.oid = source AND e.grantee <> n.nspowner);
-    statements := statements || ARRAY(
-        SELECT ARRAY[n.nspowner::text, NULL, NULL,
-                     format('GRANT %s ON SCHEMA %I TO %s%s', e.privilege_type, target,
-                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
-                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
-        FROM pg_namespace n, aclexplode(n.nspacl) e
-        WHERE n.oid = source AND e.grantee <> n.nspowner);
+    -- template's privileges, or less.
+    FOR written IN
+        WITH object AS (
+            SELECT NULL AS relation, format('SCHEMA %I', target) AS name, NULL::name AS attname, 'n'::"char" AS type, n.nspacl AS acl, n.nspowner AS owner
+            FROM pg_namespace n WHERE n.oid = source
+            UNION ALL
+            SELECT r.relation, k.kind || r.relation, a.attname, k.type, a.acl, c.relowner
+            FROM pg_class c
+            CROSS JOIN LATERAL (VALUES (format('%I.%I', target, c.relname))) AS r (relation)
+            CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END,
+                                       CASE c.relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END) AS k (kind, type)
+            CROSS JOIN LATERAL (SELECT NULL::name, c.relacl
+                                UNION ALL
+                                SELECT attname, attacl FROM pg_attribute
+                                WHERE attrelid = c.oid AND attacl IS NOT NULL AND NOT attisdropped) AS a (attname, acl)
+            WHERE c.oid = ANY (tables || sequences)
+        ), list AS (
+            SELECT o.*, d.defaclacl, acldefault(o.type, o.owner) AS all_rights
+            FROM object o
+            LEFT JOIN pg_default_acl d ON o.attname IS NULL AND d.defaclrole = o.owner AND d.defaclnamespace = 0
+             AND d.defaclobjtype = CASE o.type WHEN 's' THEN 'S' ELSE o.type END
+        ), command AS (
+            SELECT DISTINCT 1 AS stage, 0::bigint AS place, l.name, l.relation, l.owner, l.owner AS role, e.grantee, 'REVOKE ALL ON %1$s FROM %3$s' AS command,
+                   NULL AS rights
+            FROM list l, aclexplode(l.defaclacl) AS e WHERE e.grantee <> l.owner
+            UNION ALL
+            SELECT 2, min(e.place), l.name, l.relation, l.owner, e.grantor, e.grantee,
+                   'GRANT %2$s ON %1$s TO %3$s' || CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+                   || CASE WHEN e.grantor <> l.owner THEN ' GRANTED BY ' || quote_ident(pg_get_userbyid(e.grantor)) ELSE '' END,
+                   string_agg(e.privilege_type || coalesce(' (' || quote_ident(l.attname) || ')', ''), ', ')
+            FROM list l, aclexplode(CASE WHEN l.defaclacl IS NULL THEN l.acl ELSE coalesce(l.acl, l.all_rights) END)
+                         WITH ORDINALITY AS e (grantor, grantee, privilege_type, is_grantable, place)
+            WHERE e.grantee <> l.owner OR l.defaclacl IS NOT NULL
+            GROUP BY l.name, l.relation, l.owner, e.grantor, e.grantee, e.is_grantable, l.attname
+            UNION ALL
+            SELECT 3, 0, l.name, l.relation, l.owner, l.owner, l.owner, 'REVOKE %2$s ON %1$s FROM %3$s', string_agg(e.privilege_type, ', ')
+            FROM list l, aclexplode(l.all_rights) AS e
+            WHERE e.grantee = l.owner AND l.acl IS NOT NULL AND l.attname IS NULL
+              AND NOT EXISTS (SELECT FROM aclexplode(l.acl) AS h WHERE h.grantee = l.owner AND h.privilege_type = e.privilege_type)
+            GROUP BY l.name, l.relation, l.owner
+        )
+        SELECT stage, relation IS NULL AS is_schema,
+               ARRAY[role::text, CASE WHEN role = owner THEN relation END, NULL,
+                     format(command, name, rights, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)] AS step
+        FROM command ORDER BY stage, name, place
+    LOOP
+        IF written.stage = 3 THEN
+            revokes := revokes || ARRAY[written.step];
+        ELSIF written.is_schema THEN
+            statements := statements || ARRAY[written.step];
+        ELSE
+            grants := grants || ARRAY[written.step];
+        END IF;
+    END LOOP;
     guests := ARRAY(
         SELECT DISTINCT quote_ident(pg_get_userbyid(c.relowner))
         FROM pg_class c, pg_namespace n
@@ -1331,53 +1626,51 @@ BEGIN
         SELECT ARRAY[n.nspowner::text, NULL, NULL, format('GRANT CREATE ON SCHEMA %I TO %s', target, guest)]
         FROM pg_namespace n, unnest(guests) AS guest WHERE n.oid = source);
 
+    -- Sequences; tables; then sequences of identity columns, to which LIKE would give
+    -- other names.
     statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), 'new',
-                     format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
-                            target, c.relname, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
-                            q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END)]
-        FROM pg_sequence q JOIN pg_class c ON c.oid = q.seqrelid
-        WHERE c.oid = ANY (sequences) ORDER BY c.oid);
-
-    -- Tables.  A partition gets identity columns from its parent.
-    statements := statements || ARRAY(
-        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), 'new',
-               format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING INDEXES',
-                      CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
-               || CASE WHEN c.relispartition THEN ' EXCLUDING IDENTITY)' ELSE ')' END
-               || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
-               || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
-               || coalesce((SELECT ' WITH (' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
-                            FROM pg_options_to_table(c.reloptions)), '')
-               || coalesce(' TABLESPACE ' || quote_ident((SELECT spcname FROM pg_tablespace s
-                                                          WHERE s.oid = c.reltablespace)), '')]
-        FROM pg_class c WHERE c.oid = ANY (tables) ORDER BY c.oid);
+        WITH sequence AS (
+            SELECT c.oid, c.relowner::text AS owner, c.relpersistence, d.refobjid, d.refobjsubid, format('%I.%I', target, c.relname) AS name,
+                   format('INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', q.seqincrement, q.seqmin, q.seqmax, q.seqstart,
+                          q.seqcache, CASE WHEN q.seqcycle THEN ' CYCLE' END) AS options, q.seqtypid
+            FROM pg_sequence q
+            JOIN pg_class c ON c.oid = q.seqrelid
+            LEFT JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass AND d.deptype = 'i'
+            WHERE c.oid = ANY (sequences)
+        )
+        SELECT step
+        FROM (SELECT 1, oid, ARRAY[owner, name, 'new',
+                                   format('CREATE %sSEQUENCE %s AS %s %s', CASE relpersistence WHEN 'u' THEN 'UNLOGGED ' END,
+                                          name, seqtypid::regtype, options)]
+              FROM sequence WHERE refobjid IS NULL
+              UNION ALL
+              SELECT 2, c.oid, ARRAY[c.relowner::text, format('%I.%I', target, c.relname), 'new',
+                   format('CREATE %sTABLE %I.%I (LIKE %I.%3$I INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY)',
+                          CASE c.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, target, c.relname, template)
+                   || CASE c.relkind WHEN 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(c.oid) ELSE '' END
+                   || coalesce(' USING ' || quote_ident((SELECT amname FROM pg_am a WHERE a.oid = c.relam)), '')
+                   || coalesce((SELECT ' WITH (' || string_agg(format('%s%I = %L', namespace, option_name, option_value), ', ') || ')'
+                                FROM (SELECT '', * FROM pg_options_to_table(c.reloptions)
+                                      UNION ALL
+                                      SELECT 'toast.', o.* FROM pg_class t, pg_options_to_table(t.reloptions) AS o
+                                      WHERE t.oid = c.reltoastrelid) AS o (namespace, option_name, option_value)), '')
+                   || coalesce(' TABLESPACE ' || quote_ident((SELECT spcname FROM pg_tablespace s
+                                                              WHERE s.oid = c.reltablespace)), '')]
+              FROM pg_class c WHERE c.oid = ANY (tables)
+              UNION ALL
+              SELECT 3, s.oid, ARRAY[s.owner, format('%I.%I', target, c.relname), NULL,
+                                     format('ALTER TABLE %I.%I ALTER COLUMN %I ADD GENERATED %s AS IDENTITY (SEQUENCE NAME %s %s)', target, c.relname,
+                                            a.attname, CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END, s.name, s.options)]
+              FROM sequence s
+              JOIN pg_class c ON c.oid = s.refobjid
+              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = s.refobjsubid
+              UNION ALL     -- ADD GENERATED forgets about it.
+              SELECT 4, oid, ARRAY[owner, name, NULL, format('ALTER SEQUENCE %s SET UNLOGGED', name)]
+              FROM sequence WHERE refobjid IS NOT NULL AND relpersistence = 'u') AS s (stage, oid, step)
+        ORDER BY stage, oid);
 
     -- Privileges, which foreign keys may need
-    statements := statements || ARRAY(
-        SELECT DISTINCT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
-                     format('REVOKE ALL ON %s %I.%I FROM %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END,
-                            target, c.relname,
-                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)]
-        FROM pg_class c
-        JOIN pg_default_acl d ON d.defaclrole = c.relowner AND d.defaclnamespace = 0
-         AND d.defaclobjtype = CASE c.relkind WHEN 'S' THEN 'S'::"char" ELSE 'r'::"char" END,
-             aclexplode(d.defaclacl) e
-        WHERE c.oid = ANY (tables || sequences) AND e.grantee <> c.relowner);
-    statements := statements || ARRAY(
-        SELECT ARRAY[o.owner::text, o.relation, NULL,
-                     format('GRANT %s%s ON %s %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', o.kind, o.relation,
-                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
-                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
-        FROM (SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END AS kind, format('%I.%I', target, c.relname) AS relation,
-                     NULL::name AS attname, c.relacl AS acl, c.relowner AS owner
-              FROM pg_class c WHERE c.oid = ANY (tables || sequences)
-              UNION ALL
-              SELECT 'TABLE', format('%I.%I', target, c.relname), a.attname, a.attacl, c.relowner
-              FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-              WHERE c.oid = ANY (tables) AND NOT a.attisdropped) o,
-             aclexplode(o.acl) e
-        WHERE e.grantee <> o.owner);
+    statements := statements || grants;
 
     statements := statements || defaults || dropped_checks;
 
@@ -1410,6 +1703,30 @@ BEGIN
                                                            JOIN pg_class x ON x.oid = i.indexrelid
                                                            WHERE i.indrelid = c.oid AND i.indisreplident)) END)]
         FROM pg_class c WHERE c.oid = ANY (tables) AND c.relreplident <> 'd' ORDER BY c.oid);
+
+    statements := statements || ARRAY(
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
+                     format('ALTER TABLE %I.%I CLUSTER ON %I', target, c.relname, x.relname)]
+        FROM pg_index i
+        JOIN pg_class c ON c.oid = i.indrelid
+        JOIN pg_class x ON x.oid = i.indexrelid
+        WHERE c.oid = ANY (tables) AND i.indisclustered ORDER BY c.oid);
+
+    -- What is set for the planner, of columns and of expressions in indexes
+    statements := statements || ARRAY(
+        SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
+                     CASE WHEN i.indexrelid IS NULL THEN format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET %s', target, c.relname, a.attname, v.setting)
+                     ELSE format('ALTER INDEX %I.%I ALTER COLUMN %s SET %s', target, c.relname, a.attnum, v.setting) END]
+        FROM pg_class c
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+        LEFT JOIN pg_index i ON i.indexrelid = c.oid
+        CROSS JOIN LATERAL (
+            SELECT 'STATISTICS ' || a.attstattarget WHERE a.attstattarget >= 0
+            UNION ALL
+            SELECT '(' || string_agg(format('%I = %L', option_name, option_value), ', ') || ')'
+            FROM pg_options_to_table(a.attoptions) WHERE i.indexrelid IS NULL AND option_name <> 'pg_attver' HAVING count(*) > 0) AS v (setting)
+        WHERE c.oid = ANY (tables) OR i.indrelid = ANY (tables)
+        ORDER BY c.oid, a.attnum);
 
     -- Partitions, which take over what they have in common with their parents
     statements := statements || ARRAY(
@@ -1448,7 +1765,8 @@ BEGIN
         IF written.original IS NOT NULL AND cardinality(string_to_array(written.definition, written.original)) <> 2 THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot copy table "%s" of schema "%s"', written.relname, template),
-                DETAIL = format('There is "%s" in %s.', written.original, written.definition);
+                DETAIL = format('There is "%s" in %s.', written.original, written.definition),
+                HINT = 'Give what has such a name another one.';
         END IF;
         IF written.referenced IS NOT NULL THEN
             statements := statements || ARRAY[[written.relowner::text, written.referenced, NULL, NULL]];
@@ -1459,13 +1777,50 @@ BEGIN
     END LOOP;
     statements := statements || ARRAY(
         SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
-                     format('ALTER TABLE %I.%I %s TRIGGER %I', target, c.relname,
+                     format('ALTER TABLE ONLY %I.%I %s TRIGGER %I', target, c.relname,
                             CASE t.tgenabled WHEN 'A' THEN 'ENABLE ALWAYS' WHEN 'R' THEN 'ENABLE REPLICA' ELSE 'DISABLE' END,
                             t.tgname)]
         FROM pg_trigger t
         JOIN pg_class c ON c.oid = t.tgrelid
-        WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgenabled <> 'O'
+        WHERE c.oid = ANY (tables) AND NOT t.tgisinternal AND t.tgenabled <> 'O'
         ORDER BY t.oid);
+
+    -- Comments, but for those that LIKE has copied
+    statements := statements || ARRAY(
+        SELECT ARRAY[o.owner::text, o.relation, NULL, format('COMMENT ON %s IS %L', o.name, d.description)]
+        FROM (SELECT 'pg_namespace'::regclass::oid, n.oid, n.nspowner, NULL, format('SCHEMA %I', target) FROM pg_namespace n WHERE n.oid = source
+              UNION ALL
+              SELECT 'pg_class'::regclass, c.oid, c.relowner, r.relation,
+                     CASE WHEN c.relkind = 'S' THEN 'SEQUENCE ' WHEN i.indexrelid IS NOT NULL THEN 'INDEX ' ELSE 'TABLE ' END || r.relation
+              FROM pg_class c
+              LEFT JOIN pg_index i ON i.indexrelid = c.oid
+              CROSS JOIN LATERAL (VALUES (format('%I.%I', target, c.relname))) AS r (relation)
+              WHERE c.oid = ANY (tables || sequences) OR i.indrelid = ANY (tables)
+              UNION ALL
+              SELECT p.class, p.oid, c.relowner, r.relation, format('%s %I ON %s', p.kind, p.name, r.relation)
+              FROM pg_class c
+              CROSS JOIN LATERAL (VALUES (format('%I.%I', target, c.relname))) AS r (relation)
+              CROSS JOIN LATERAL (
+                  SELECT 'pg_constraint'::regclass::oid, k.oid, 'CONSTRAINT', k.conname
+                  FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'c' AND NOT (k.contype = 'f' AND k.conparentid <> 0)
+                  UNION ALL
+                  SELECT 'pg_trigger'::regclass, t.oid, 'TRIGGER', t.tgname
+                  FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal) AS p (class, oid, kind, name)
+              WHERE c.oid = ANY (tables)) AS o (class, oid, owner, relation, name)
+        JOIN pg_description d ON d.classoid = o.class AND d.objoid = o.oid AND d.objsubid = 0
+        ORDER BY o.class, o.oid);
+
+    statements := statements || ARRAY(
+        SELECT ARRAY[d.defaclrole::text, NULL, NULL,
+                     format('ALTER DEFAULT PRIVILEGES FOR ROLE %I IN SCHEMA %I GRANT %s ON %s TO %s%s', pg_get_userbyid(d.defaclrole), target,
+                            string_agg(e.privilege_type, ', '),
+                            CASE d.defaclobjtype WHEN 'r' THEN 'TABLES' WHEN 'S' THEN 'SEQUENCES' WHEN 'f' THEN 'FUNCTIONS' ELSE 'TYPES' END,
+                            CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
+                            CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)]
+        FROM pg_default_acl d, aclexplode(d.defaclacl) AS e
+        WHERE d.defaclnamespace = source
+        GROUP BY d.oid, d.defaclrole, d.defaclobjtype, e.grantee, e.is_grantable);
+    statements := statements || revokes;
 
     statements := statements || ARRAY(
         SELECT ARRAY[n.nspowner::text, NULL, NULL, format('REVOKE CREATE ON SCHEMA %I FROM %s', target, guest)]
@@ -1475,6 +1830,26 @@ BEGIN
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
     PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], statements, false);
+
+    -- LIKE has given names to statistics objects.  They are made in the order of
+    -- the originals, and two may have each other's.
+    SELECT array_agg(ARRAY[role, NULL, NULL, command] ORDER BY stage, id) INTO statements
+    FROM (WITH numbered AS (
+              SELECT x.*, c.relname, c.relowner, row_number() OVER (PARTITION BY x.stxrelid ORDER BY x.oid) AS number
+              FROM pg_statistic_ext x JOIN pg_class c ON c.oid = x.stxrelid
+              WHERE x.stxrelid = ANY (tables) OR c.relnamespace = target_oid
+          ), pair AS (
+              SELECT n.oid AS id, n.relowner::text AS role, o.stxname AS name, o.stxstattarget AS aim, n.stxname AS given,
+                     n.oid || '_of_' || target_oid AS interim
+              FROM numbered o JOIN numbered n USING (relname, number) WHERE o.stxnamespace = source AND n.stxnamespace = target_oid
+          )
+          SELECT 1, id, role, format('ALTER STATISTICS %I.%I RENAME TO %I', target, given, interim) FROM pair WHERE given <> name
+          UNION ALL
+          SELECT 2, id, role, format('ALTER STATISTICS %I.%I RENAME TO %I', target, interim, name) FROM pair WHERE given <> name
+          UNION ALL
+          SELECT 3, id, role, format('ALTER STATISTICS %I.%I SET STATISTICS %s', target, name, aim) FROM pair WHERE aim >= 0) AS s (stage, id, role, command);
+    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[],
+                                            coalesce(statements, '{}'), false);
 
     -- Whatever was executed, the copy is there, is bound to what the template is
     -- bound to, and lets nobody do more.
@@ -1518,19 +1893,6 @@ BEGIN
         JOIN pg_depend d ON d.classid = p.class AND d.objid = s.id AND d.deptype NOT IN ('P', 'S')
          AND d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_constraint'::regclass, 'pg_extension'::regclass)
         LEFT JOIN copied c ON NOT s.is_copy AND d.refclassid = 'pg_class'::regclass AND c.original = d.refobjid
-    ), privilege AS (
-        SELECT p.class, p.original, s.is_copy, a.attname, e.grantee, e.privilege_type, e.is_grantable
-        FROM (SELECT 'pg_class'::regclass, original, copy FROM copied
-              UNION ALL
-              SELECT 'pg_namespace'::regclass, source, target_oid) AS p (class, original, copy)
-        CROSS JOIN LATERAL (VALUES (false, p.original), (true, p.copy)) AS s (is_copy, id)
-        CROSS JOIN LATERAL (SELECT NULL::name, relacl, relowner FROM pg_class WHERE p.class = 'pg_class'::regclass AND oid = s.id
-                            UNION ALL
-                            SELECT attname, attacl, NULL FROM pg_attribute WHERE p.class = 'pg_class'::regclass AND attrelid = s.id
-                            UNION ALL
-                            SELECT NULL, nspacl, nspowner FROM pg_namespace WHERE p.class = 'pg_namespace'::regclass AND oid = s.id) AS a (attname, acl, owner),
-             aclexplode(a.acl) AS e
-        WHERE e.grantee IS DISTINCT FROM a.owner
     ), difference AS (
         SELECT class, coalesce(original, copy) AS id FROM pair WHERE original IS NULL OR copy IS NULL
         UNION ALL
@@ -1539,9 +1901,6 @@ BEGIN
         UNION ALL
         (SELECT class, original FROM (SELECT class, original, refclassid, refobjid, attname FROM need WHERE is_copy
                                       EXCEPT SELECT class, original, refclassid, refobjid, attname FROM need WHERE NOT is_copy) AS n)
-        UNION ALL
-        (SELECT class, original FROM (SELECT class, original, attname, grantee, privilege_type, is_grantable FROM privilege WHERE is_copy
-                                      EXCEPT SELECT class, original, attname, grantee, privilege_type, is_grantable FROM privilege WHERE NOT is_copy) AS p)
         UNION ALL
         SELECT 'pg_class'::regclass, c.original
         FROM unnest(shard_checks) AS name
@@ -1557,7 +1916,7 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('%s %s was changed meanwhile', problem.type, problem.identity),
-            DETAIL = 'Its copy would depend on other objects, or have other privileges.',
+            DETAIL = 'Its copy would depend on other objects.',
             HINT = 'If nothing was changed, its definition has no text that means the same. Copy it by hand.';
     END IF;
 
@@ -1570,12 +1929,28 @@ BEGIN
                                                      WHERE o.relnamespace = source AND o.relname = n.relname)
           WHEN 'pg_statistic_ext'::regclass THEN NOT EXISTS (SELECT FROM pg_statistic_ext x JOIN pg_class c ON c.oid = x.stxrelid
                                                              WHERE x.oid = d.objid AND c.relnamespace = target_oid)
+          WHEN 'pg_default_acl'::regclass THEN false
           ELSE true END
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('%s %s was created meanwhile', problem.type, problem.identity),
             DETAIL = format('Something that was executed, such as a function in a check or an index, has put it into schema "%s".', target);
+    END IF;
+
+    WITH original AS (SELECT * FROM @extschema@.flake_traits(source)),
+         copy AS (SELECT * FROM @extschema@.flake_traits(target_oid))
+    SELECT d.object, d.trait INTO problem
+    FROM ((SELECT * FROM original EXCEPT ALL SELECT * FROM copy)
+          UNION ALL
+          (SELECT * FROM copy EXCEPT ALL SELECT * FROM original)) AS d
+    WHERE d.object <> ALL (other_checks)
+    ORDER BY d.object, d.trait LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot make an exact copy of schema "%s"', template),
+            DETAIL = format('In the copy, %s would have another %s.', problem.object, problem.trait),
+            HINT = 'If it was changed meanwhile, try again. Or change it in the template.';
     END IF;
     RETURN target;
 END
@@ -1592,7 +1967,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
-'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: columns, defaults, sequences, keys, indexes, checks, foreign keys, triggers, partitions, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for tables that cannot be copied and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
+'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: all their properties, comments, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for what cannot be copied, such as views, and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
 
 
 -- Text forms and sealed ids

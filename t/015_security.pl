@@ -460,7 +460,7 @@ like(
 my $struck_as = -s $node->logfile;
 foreach my $definition (
 	'CREATE INDEX ON tmpl.plain ((mine.always() AND id > 0))',
-	'CREATE STATISTICS mine.s ON (mine.always() AND id > 0) FROM tmpl.plain',
+	'CREATE STATISTICS tmpl.s ON (mine.always() AND id > 0) FROM tmpl.plain',
 	'CREATE TABLE mine.ref (id int PRIMARY KEY); CREATE INDEX ON mine.ref (id) WHERE mine.always(); GRANT REFERENCES ON mine.ref TO PUBLIC; '
 	  . 'RESET ROLE; ALTER TABLE tmpl.goods ADD COLUMN r int; ALTER TABLE tmpl.goods ADD FOREIGN KEY (r) REFERENCES mine.ref NOT VALID'
   )

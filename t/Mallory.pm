@@ -180,6 +180,8 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
+	'flake_traits(oid)' =>
+	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'flake_trusts(oid, oid)' =>
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
 	'flake_linked(oid, name)' =>
