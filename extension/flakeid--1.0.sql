@@ -1013,6 +1013,32 @@ END;
 COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
 'a role that can create objects in a schema, is no superuser, and may not become the other role, who therefore should execute no text that names functions of that schema; null if there is none: for flake_create_shard()';
 
+-- Types of one name cannot be two in a schema; functions and operators can, and the
+-- arguments say which fits best.
+CREATE FUNCTION @extschema@.flake_usurper(class oid, object oid, owner oid)
+RETURNS name
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    WITH named (class, object, namespace, name, owner) AS (
+        SELECT 'pg_catalog.pg_proc'::regclass::oid, p.oid, p.pronamespace, p.proname, p.proowner FROM pg_catalog.pg_proc p
+        UNION ALL
+        SELECT 'pg_catalog.pg_operator'::regclass::oid, o.oid, o.oprnamespace, o.oprname, o.oprowner FROM pg_catalog.pg_operator o
+        UNION ALL
+        SELECT 'pg_catalog.pg_type'::regclass::oid, t.oid, t.typnamespace, t.typname, t.typowner FROM pg_catalog.pg_type t
+    )
+    SELECT COALESCE(@extschema@.flake_stranger(n.namespace, flake_usurper.owner),
+                    (SELECT pg_catalog.pg_get_userbyid(o.owner) FROM named o
+                     WHERE o.class = n.class AND o.object <> n.object AND o.namespace = n.namespace AND o.name = n.name
+                       AND NOT @extschema@.flake_trusts(flake_usurper.owner, o.owner)
+                     ORDER BY o.object LIMIT 1))
+    FROM named n
+    WHERE n.class = flake_usurper.class AND n.object = flake_usurper.object
+      AND n.namespace <> 'pg_catalog'::regnamespace::oid;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_usurper(oid, oid, oid) IS
+'a role that has made, or can make, a function, operator or type by which text that names this one could come to mean another, is no superuser, and may not become the owner of that text; null if there is none, as for those of pg_catalog; for functions of flakeid';
+
 -- Everything that pg_dump writes of the tables and sequences in a schema, but for
 -- what depends on other objects.  Names take the place of numbers.  A column of a
 -- catalog that is not left out here counts, whatever it says.  pg_attver is a number
@@ -1392,8 +1418,7 @@ BEGIN
 
     -- Who might make text mean something else?  A trigger's own function has no
     -- arguments, by which another could fit better.
-    SELECT c.relname, w.kind, pg_describe_object(d.refclassid, d.refobjid, 0) AS object, n.nspname,
-           @extschema@.flake_stranger(n.oid, c.relowner) AS stranger
+    SELECT c.relname, w.kind, pg_describe_object(d.refclassid, d.refobjid, 0) AS object, u.stranger
     INTO problem
     FROM (SELECT 'A default', 'pg_attrdef'::regclass, f.oid, f.adrelid, 0::oid
           FROM pg_attrdef f WHERE f.oid = ANY (renamed)
@@ -1406,18 +1431,15 @@ BEGIN
     JOIN pg_class c ON c.oid = w.relation
     JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id AND d.objsubid = 0
      AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass) AND d.refobjid <> w.other
-    JOIN pg_namespace n ON n.oid = CASE d.refclassid
-        WHEN 'pg_proc'::regclass THEN (SELECT pronamespace FROM pg_proc WHERE oid = d.refobjid)
-        WHEN 'pg_operator'::regclass THEN (SELECT oprnamespace FROM pg_operator WHERE oid = d.refobjid)
-        ELSE (SELECT typnamespace FROM pg_type WHERE oid = d.refobjid) END
-    WHERE n.nspname <> 'pg_catalog' AND @extschema@.flake_stranger(n.oid, c.relowner) IS NOT NULL
+    CROSS JOIN LATERAL @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner) AS u (stranger)
+    WHERE u.stranger IS NOT NULL
     ORDER BY c.oid, w.kind, object LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
-            DETAIL = format('%s names %s, and role "%s" could put another in its place in schema "%s".',
-                            problem.kind, problem.object, problem.stranger, problem.nspname),
-            HINT = 'Copy the table by hand, or revoke CREATE on that schema from all but the table''s owner.';
+            DETAIL = format('%s names %s, and role "%s" could put another in its place.',
+                            problem.kind, problem.object, problem.stranger),
+            HINT = 'Copy the table by hand, or revoke CREATE on the schema of what is named from others than the table''s owner, and drop what they have made there under that name.';
     END IF;
 
     -- They name their copies instead.

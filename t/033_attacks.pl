@@ -285,6 +285,17 @@ my @attacks = (
 		'none'
 	],
 	[
+		'a function that fits better, in a schema in which she may create nothing any more',
+		'CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO alice, mallory;'
+		  . ' SET ROLE alice; CREATE FUNCTION shared.f(anyelement) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT 1$$; RESET ROLE;'
+		  . ' CREATE SCHEMA other; GRANT ALL ON SCHEMA other TO alice; CREATE TABLE other.p (n int) PARTITION BY RANGE ((n + shared.f(1::smallint)));'
+		  . ' ALTER TABLE other.p OWNER TO alice; CREATE TABLE other.t (id bigint DEFAULT ext.flake_id(0))',
+		'CREATE FUNCTION shared.f(smallint) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(23); RETURN 1; END$$',
+		'',
+		q{REVOKE ALL ON SCHEMA shared FROM mallory; SELECT ext.flake_create_shard(5, 'other')},
+		'0A000'
+	],
+	[
 		'a member without INHERIT may, too',
 		'GRANT ALL ON SCHEMA public TO alice; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
 		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); CREATE TABLE public.t (id serial)',

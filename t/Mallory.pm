@@ -225,6 +225,13 @@ my %arguments = (
 			"CAST('{r}' AS pg_catalog.regrole)"
 		]
 	],
+	'flake_usurper(oid, oid, oid)'    => [
+		[
+			"CAST('pg_catalog.pg_type' AS pg_catalog.regclass)",
+			"CAST('pg_catalog.int4' AS pg_catalog.regtype)",
+			"CAST('{r}' AS pg_catalog.regrole)"
+		]
+	],
 	'flake_ticket_in(cstring)'        => [],              # always an error
 	'flake_ticket_out(flake_ticket)'  => [ [@ticket] ],
 	'flake_timestamp(bigint, flake_layout)' => [ [ '5', @layout ] ],
