@@ -43,6 +43,7 @@
 #include "access/xact.h"
 #include "admin.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "flakeid.h"
 #include "fmgr.h"
@@ -60,6 +61,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
@@ -504,11 +506,52 @@ flake_attach(PG_FUNCTION_ARGS)
 }
 
 /*
+ * Whether the row that is inserted is of a generator that is not there.  The table
+ * may be anybody's: then there is no telling.
+ */
+static bool
+lacks_generator(const TriggerData *data)
+{
+	TupleDesc	desc = RelationGetDescr(data->tg_relation);
+	Datum		generator;
+	bool		isnull;
+
+	if (!TRIGGER_FIRED_BY_INSERT(data->tg_event) || data->tg_trigtuple == NULL ||
+		desc->natts < STATE_SHARD ||
+		!TupleDescAttr(desc, STATE_GENERATOR - 1)->attbyval ||
+		TupleDescAttr(desc, STATE_SHARD - 1)->atttypid != INT4OID)
+		return false;
+	generator = heap_getattr(data->tg_trigtuple, STATE_GENERATOR, desc, &isnull);
+	return !isnull && !SearchSysCacheExists1(RELOID, generator);
+}
+
+/* WARNING that a row was skipped; the context has the line of a dump. */
+static void
+warn_of_skipped(const TriggerData *data)
+{
+	bool		isnull;
+	Datum		shard = heap_getattr(data->tg_trigtuple, STATE_SHARD,
+									 RelationGetDescr(data->tg_relation), &isnull);
+	char	   *context = GetErrorContextStack();
+
+	ereport(WARNING,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("skipped a row of table \"%s\" for shard %d, because its generator does not exist",
+					RelationGetRelationName(data->tg_relation),
+					isnull ? 0 : DatumGetInt32(shard)),
+			 context != NULL ? errdetail_internal("%s", context) : 0,
+			 errhint("If you restore the generator later, add the row before ids are minted from it.")));
+}
+
+/*
  * flake_keep_state() returns trigger
  *
  * For rows that logical replication brings: which shards a server mints is its
  * own affair, and does not travel with the data.  A row is skipped; TRUNCATE
  * cannot be, so it is refused, also where it would be published.
+ *
+ * And for rows that a restore brings: one whose generator is not there is
+ * skipped, so that all others are restored.
  */
 Datum
 flake_keep_state(PG_FUNCTION_ARGS)
@@ -527,5 +570,13 @@ flake_keep_state(PG_FUNCTION_ARGS)
 						RelationGetRelationName(data->tg_relation)),
 				 errdetail("Shards that were detached or leased could be minted again, here or where it is replicated to."),
 				 errhint("If logical replication brings it, skip the transaction with ALTER SUBSCRIPTION ... SKIP.")));
-	return PointerGetDatum(NULL);
+	if (SessionReplicationRole == SESSION_REPLICATION_ROLE_REPLICA)
+		return PointerGetDatum(NULL);
+	if (lacks_generator(data))
+	{
+		warn_of_skipped(data);
+		return PointerGetDatum(NULL);
+	}
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
+						   ? data->tg_newtuple : data->tg_trigtuple);
 }

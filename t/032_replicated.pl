@@ -62,6 +62,8 @@ $source->safe_psql(
 	'postgres', q(
 	SELECT flake_id(7), flake_detach(7), flake_detach(5), flake_attach(5);
 	SELECT flake_lease('a');
+	SELECT flake_create_generator('of_source');
+	SELECT flake_detach(3, 'of_source');
 	UPDATE flake_shard_state SET attached = true;
 	DELETE FROM flake_leases;
 	DELETE FROM flake_shard_state WHERE shard = 7;
