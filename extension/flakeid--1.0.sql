@@ -551,10 +551,62 @@ SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_cata
 
 -- Shards
 
+-- The type of generators in the tables that a dump carries along.  COPY restores all
+-- rows of a table or none, so the name of a generator that is not there is no error.
+CREATE TYPE @extschema@.flake_regclass;
+
+CREATE FUNCTION @extschema@.flake_regclass_in(cstring)
+RETURNS @extschema@.flake_regclass
+AS 'MODULE_PATHNAME', 'flake_regclass_in'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_regclass_in(cstring) IS
+'input function of flake_regclass';
+
+CREATE FUNCTION @extschema@.flake_regclass_out(@extschema@.flake_regclass)
+RETURNS cstring
+AS 'regclassout'
+LANGUAGE internal STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_regclass_out(@extschema@.flake_regclass) IS
+'output function of flake_regclass';
+
+CREATE FUNCTION @extschema@.flake_regclass_recv(internal)
+RETURNS @extschema@.flake_regclass
+AS 'regclassrecv'
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_regclass_recv(internal) IS
+'binary input function of flake_regclass';
+
+CREATE FUNCTION @extschema@.flake_regclass_send(@extschema@.flake_regclass)
+RETURNS bytea
+AS 'regclasssend'
+LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_regclass_send(@extschema@.flake_regclass) IS
+'binary output function of flake_regclass';
+
+CREATE TYPE @extschema@.flake_regclass (
+    INPUT = @extschema@.flake_regclass_in,
+    OUTPUT = @extschema@.flake_regclass_out,
+    RECEIVE = @extschema@.flake_regclass_recv,
+    SEND = @extschema@.flake_regclass_send,
+    LIKE = oid,
+    CATEGORY = 'N'
+);
+
+COMMENT ON TYPE @extschema@.flake_regclass IS
+'a relation, as regclass; the name of one that does not exist is 0, and no error';
+
+CREATE CAST (@extschema@.flake_regclass AS oid) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (@extschema@.flake_regclass AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (regclass AS @extschema@.flake_regclass) WITHOUT FUNCTION AS ASSIGNMENT;
+
 -- src/own_table.c reads and writes this table and flake_leases, and reads
 -- flake_shard_map.  It refuses to if columns or indexes are others than these.
 CREATE TABLE @extschema@.flake_shard_state (
-    generator  regclass NOT NULL,
+    generator  @extschema@.flake_regclass NOT NULL,
     shard      int NOT NULL,
     attached   boolean NOT NULL,
     after      bigint,
@@ -571,19 +623,20 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_shard_state',
     'WHERE EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.oid OPERATOR(pg_catalog.=) generator)');
 
 -- A publication FOR ALL TABLES publishes it, too, but it is of this server only.
+-- And a dump can have rows of generators that it does not have, as with pg_dump -N.
 CREATE FUNCTION @extschema@.flake_keep_state()
 RETURNS trigger
 AS 'MODULE_PATHNAME', 'flake_keep_state'
 LANGUAGE C;
 
 COMMENT ON FUNCTION @extschema@.flake_keep_state() IS
-'keeps logical replication from changing which shards this server mints';
+'keeps logical replication from changing which shards this server mints, and a restore from failing at the rows of a generator that is not there: skips them';
 
 CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
 ON @extschema@.flake_shard_state
 FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
 
-ALTER TABLE @extschema@.flake_shard_state ENABLE REPLICA TRIGGER keep_state;
+ALTER TABLE @extschema@.flake_shard_state ENABLE ALWAYS TRIGGER keep_state;
 
 -- A row can be skipped, a TRUNCATE only refused: also where it would be published.
 CREATE TRIGGER keep_rows BEFORE TRUNCATE
@@ -611,7 +664,7 @@ COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
 'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; null if shard or generator is; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present';
 
 CREATE TABLE @extschema@.flake_leases (
-    generator  regclass NOT NULL,
+    generator  @extschema@.flake_regclass NOT NULL,
     shard      int NOT NULL,
     owner      text COLLATE "C" NOT NULL,
     role       name NOT NULL,
@@ -644,7 +697,7 @@ CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
 ON @extschema@.flake_leases
 FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
 
-ALTER TABLE @extschema@.flake_leases ENABLE REPLICA TRIGGER keep_state;
+ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_state;
 
 -- A row can be skipped, a TRUNCATE only refused: also where it would be published.
 CREATE TRIGGER keep_rows BEFORE TRUNCATE
@@ -723,7 +776,7 @@ GRANT EXECUTE ON FUNCTION @extschema@.flake_renew(text, interval, regclass) TO @
 GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner@;
 
 CREATE VIEW @extschema@.flake_shards AS
-SELECT s.generator,
+SELECT s.generator::regclass AS generator,
        s.shard,
        CASE WHEN s.attached THEN 'attached'
             WHEN EXISTS (SELECT FROM @extschema@.flake_leases l

@@ -39,8 +39,8 @@ FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
   AND (p.prosecdef
-       OR l.lanname NOT IN ('c', 'sql', 'plpgsql')
-       OR l.lanname <> 'c' AND p.prosqlbody IS NULL
+       OR l.lanname NOT IN ('c', 'internal', 'sql', 'plpgsql')
+       OR l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL
           AND (NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)
                OR p.prosrc ~ 'flake_' AND NOT (p.proargtypes[0] = 'flake_ticket'::regtype
                                                AND (p.proisstrict OR p.prosrc ~ 'IF ticket IS NULL'))))

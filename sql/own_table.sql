@@ -53,8 +53,18 @@ SELECT v.* FROM (VALUES
     (16, 'flake_leases', 'ALTER TABLE %1$s ALTER owner TYPE text COLLATE "POSIX"'),
     (17, 'flake_leases', 'CREATE INDEX ON %1$s (lower(owner))'),
     (18, 'flake_shard_map', 'ALTER TABLE %1$s RENAME TO renamed; CREATE TABLE %1$s (LIKE renamed INCLUDING ALL)'),
-    (19, 'flake_shard_map', 'ALTER TABLE %1$s ALTER server TYPE text')
+    (19, 'flake_shard_map', 'ALTER TABLE %1$s ALTER server TYPE text'),
+    (20, 'flake_leases', 'CALL free_column(); ALTER TABLE %1$s ALTER generator TYPE regclass'),
+    (21, 'flake_leases', 'CALL free_column(); CREATE SCHEMA other; CREATE DOMAIN other.flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE other.flake_regclass'),
+    (22, 'flake_leases', 'CALL free_column(); ALTER TYPE flake_regclass RENAME TO renamed; CREATE DOMAIN flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE flake_regclass'),
+    (23, 'flake_shard_state', 'ALTER EXTENSION flakeid DROP TYPE flake_regclass'),
+    (24, 'flake_shard_state', 'ALTER TYPE flake_regclass OWNER TO flake_own')
 ) AS v (n, name, command);
+CREATE PROCEDURE free_column() LANGUAGE sql AS $$
+ALTER EXTENSION flakeid DROP VIEW flake_shards;
+DROP VIEW flake_shards;
+ALTER TABLE flake_leases DROP CONSTRAINT flake_leases_shard_fkey;
+$$;
 CREATE ROLE flake_own;
 GRANT CREATE ON SCHEMA public TO flake_own;
 CREATE FUNCTION try_variants() RETURNS TABLE (n int, refused text) LANGUAGE plpgsql AS $$
@@ -92,6 +102,43 @@ SET enable_seqscan = off;
 SELECT generator, shard, attached FROM flake_shard_state ORDER BY changed_at, shard;
 RESET enable_seqscan;
 DROP INDEX more;
+
+-- Their generators are of a type that reads the names of relations as regclass
+-- does, but does not mind those that do not exist.
+CREATE SCHEMA "Hid den";
+CREATE SEQUENCE "Hid den"."a.""b""";
+SET ROLE flake_own;
+SELECT t.name, t.name::flake_regclass AS value, t.name::flake_regclass::oid = to_regclass('owned') AS owned
+FROM (VALUES ('owned'), ('public.owned'), (' "public" . OWNED '), ('"OWNED"'), ('nowhere.owned'), ('public.nothing'), ('nothing'),
+             ('pg_class'), ('"Hid den"."a.""b"""'), ('1259'), ('4000000000'), ('-'), ('0')) AS t (name);
+SELECT t.command, a.code, a.message
+FROM (VALUES ('SELECT $$$$::flake_regclass'), ('SELECT $$"$$::flake_regclass'), ('SELECT $$.a$$::flake_regclass'),
+             ('SELECT $$other.public.owned$$::flake_regclass'), ('SELECT $$a.b.c.d$$::flake_regclass'),
+             ('SELECT $$99999999999$$::flake_regclass')) AS t (command), attempt(t.command) AS a;
+SELECT flake_regclass_send('pg_class');
+RESET ROLE;
+DROP SCHEMA "Hid den" CASCADE;
+
+-- What goes with regclass goes with it.
+SELECT generator, flake_layout_of(generator) AS layout, pg_typeof(generator), generator::regclass::oid = generator AS same
+FROM flake_leases WHERE generator = 'owned'::regclass;
+SELECT count(DISTINCT generator), max(generator)::regclass FROM flake_leases JOIN flake_shard_state USING (generator, shard)
+WHERE generator IN ('owned'::regclass, 'flake_default'::regclass) AND generator <> 0;
+SELECT generator FROM flake_leases UNION SELECT 'owned'::regclass;
+
+-- A row whose generator does not exist is skipped, and no other.
+INSERT INTO flake_shard_state VALUES ('nothing', 5, false, 1, now()), ('owned', 5, false, 1, now()), ('4000000000', 6, true, NULL, now());
+COPY flake_shard_state FROM stdin;
+owned	6	f	1	2026-01-01 00:00:00Z
+"no.Where"."a thing"	7	f	1	2026-01-01 00:00:00Z
+-	8	f	1	2026-01-01 00:00:00Z
+owned	7	f	1	2026-01-01 00:00:00Z
+\.
+INSERT INTO flake_leases SELECT '-', shard, 'x', role, not_before, expires_at, renewed_at FROM flake_leases;
+SELECT code, message FROM attempt('INSERT INTO flake_shard_state VALUES (NULL, 9, false, 1, now())');
+SELECT code, message FROM attempt($$INSERT INTO flake_shard_state SELECT 'owned'::regclass, NULL, false, 1, now()$$);
+UPDATE flake_shard_state SET after = 2 WHERE shard = 7 RETURNING generator, shard, after;
+DELETE FROM flake_shard_state WHERE shard IN (5, 6, 7, 8) RETURNING generator, shard;
 
 -- A lease is of a shard that is detached.
 UPDATE flake_shard_state SET attached = true WHERE generator = 'owned'::regclass AND shard = 31;
@@ -145,4 +192,5 @@ DELETE FROM flake_shard_state;
 REVOKE CREATE ON SCHEMA public FROM flake_own;
 DROP ROLE flake_own;
 DROP FUNCTION try_variants, try_all(int), trap(), trap(int);
+DROP PROCEDURE free_column;
 DROP VIEW variants, own;

@@ -100,6 +100,9 @@ SET session_replication_role = replica;
 INSERT INTO flake_shard_state VALUES ('flake_default', 28, false, 1, now());
 RESET session_replication_role;
 SELECT code, message FROM attempt('SELECT flake_id(28)');
+-- twice, if names of generators changed while the dump was made
+INSERT INTO flake_shard_state VALUES ('flake_default', 29, false, 1, now()), ('flake_default', 29, true, 2, now()), ('flake_default', 30, true, 3, now());
+SELECT shard, attached FROM flake_shard_state WHERE shard IN (29, 30) ORDER BY shard;
 
 -- set back, an attached shard still begins above what it was given
 SELECT flake_create_generator('fenced', 'seq:40 shard:13');

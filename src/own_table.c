@@ -12,7 +12,9 @@
  *	T1	It is in the schema of the function that was called, and has its owner and
  *		its extension.  (The creator of the extension may add tables to it, but
  *		does not own it: a superuser does.)
- *	T2	It is a plain permanent table in heap, with these columns.
+ *	T2	It is a plain permanent table in heap, with these columns.  Where one is of
+ *		a type that the extension has made, that type is in the table's schema,
+ *		and has its owner and its extension.
  *	T3	It has these indexes.  Others, such as REINDEX CONCURRENTLY makes, are of
  *		columns alone, with PostgreSQL's own operators.
  *
@@ -36,6 +38,7 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/indexing.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
@@ -46,14 +49,21 @@
 #include "miscadmin.h"
 #include "own_table.h"
 #include "storage/lmgr.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/varlena.h"
+
+PG_FUNCTION_INFO_V1(flake_regclass_in);
 
 #define MAX_KEYS	2
+
+/* In place of a type's OID: the type flake_regclass. */
+#define FLAKE_REGCLASS	InvalidOid
 
 typedef struct Column
 {
@@ -77,7 +87,7 @@ static const struct
 		"flake_shard_state",
 		STATE_COLUMNS,
 		{
-			{"generator", REGCLASSOID, InvalidOid},
+			{"generator", FLAKE_REGCLASS, InvalidOid},
 			{"shard", INT4OID, InvalidOid},
 			{"attached", BOOLOID, InvalidOid},
 			{"after", INT8OID, InvalidOid},
@@ -91,7 +101,7 @@ static const struct
 		"flake_leases",
 		LEASE_COLUMNS,
 		{
-			{"generator", REGCLASSOID, InvalidOid},
+			{"generator", FLAKE_REGCLASS, InvalidOid},
 			{"shard", INT4OID, InvalidOid},
 			{"owner", TEXTOID, C_COLLATION_OID},
 			{"role", NAMEOID, C_COLLATION_OID},
@@ -165,6 +175,26 @@ is_of_function(Relation rel, Oid function)
 		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel)) == extension;
 }
 
+/* T2: whether a type is flake_regclass, of the extension that a table is of. */
+static bool
+is_regclass_of(Relation rel, Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Form_pg_type form;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_type) GETSTRUCT(tuple);
+	result = strcmp(NameStr(form->typname), "flake_regclass") == 0 &&
+		form->typnamespace == RelationGetNamespace(rel) &&
+		form->typowner == rel->rd_rel->relowner;
+	ReleaseSysCache(tuple);
+	return result &&
+		getExtensionOfObject(TypeRelationId, type) ==
+		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel));
+}
+
 /* T2: whether it is a table with these columns. */
 static bool
 has_columns(Relation rel, OwnTableId id)
@@ -184,7 +214,9 @@ has_columns(Relation rel, OwnTableId id)
 
 		if (attribute->attisdropped ||
 			strcmp(NameStr(attribute->attname), column->name) != 0 ||
-			attribute->atttypid != column->type ||
+			(column->type == FLAKE_REGCLASS
+			 ? !is_regclass_of(rel, attribute->atttypid)
+			 : attribute->atttypid != column->type) ||
 			attribute->attcollation != column->collation ||
 			attribute->attnotnull != (id != SHARD_STATE || i + 1 != STATE_AFTER))
 			return false;
@@ -347,6 +379,17 @@ flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
 		row = heap_copytuple(row);
 	systable_endscan(scan);
 	return row;
+}
+
+bool
+flake_own_table_has(const OwnTable *table, int nkeys, ScanKeyData *keys)
+{
+	SysScanDesc scan = systable_beginscan(table->rel, table->index, true,
+										  SnapshotSelf, nkeys, keys);
+	bool		result = HeapTupleIsValid(systable_getnext(scan));
+
+	systable_endscan(scan);
+	return result;
 }
 
 HeapTuple
@@ -527,4 +570,28 @@ flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
 			is_dropped(generator))
 			remove_rows(table, generator);
 	}
+}
+
+/*
+ * flake_regclass_in(cstring) returns flake_regclass
+ *
+ * Needs no USAGE on the schema: the same rows are restored whoever does it, and
+ * which names there are can be seen in the catalogs anyway.
+ */
+Datum
+flake_regclass_in(PG_FUNCTION_ARGS)
+{
+	char	   *text = PG_GETARG_CSTRING(0);
+	char	   *schema;
+	char	   *name;
+
+	/* As regclass has them: an OID, or 0 */
+	if (strspn(text, "0123456789") == strlen(text) || strcmp(text, "-") == 0)
+		return DirectFunctionCall1(regclassin, CStringGetDatum(text));
+
+	DeconstructQualifiedName(textToQualifiedNameList(cstring_to_text(text)),
+							 &schema, &name);
+	if (schema == NULL)
+		PG_RETURN_OID(RelnameGetRelid(name));
+	PG_RETURN_OID(get_relname_relid(name, get_namespace_oid(schema, true)));
 }

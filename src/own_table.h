@@ -88,7 +88,13 @@ extern HeapTuple flake_own_table_find(const OwnTable *table, Oid index,
 									  int nkeys, ScanKeyData *keys);
 
 /*
- * The same, locked until the end of the transaction so that nobody else changes
+ * Whether there is a row with all keys of the table's index, also one that this
+ * command has added.
+ */
+extern bool flake_own_table_has(const OwnTable *table, int nkeys, ScanKeyData *keys);
+
+/*
+ * A row, locked until the end of the transaction so that nobody else changes
  * it.  NULL also if somebody else has locked it and policy is LockWaitSkip.
  */
 extern HeapTuple flake_own_table_lock(const OwnTable *table, Oid index,

@@ -43,6 +43,7 @@
 #include "access/xact.h"
 #include "admin.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
 #include "flakeid.h"
@@ -62,6 +63,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
@@ -532,6 +534,66 @@ flake_attach(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static const char no_generator[] = "its generator does not exist";
+static const char there_already[] = "there is one already";
+
+/*
+ * Why a row that is inserted would make a restore of the whole table fail.  NULL if
+ * it would not, or if the table is somebody else's.  Both tables begin with the
+ * same columns and have the same key.
+ */
+static const char *
+reason_to_skip(const TriggerData *data, Oid function)
+{
+	const OwnTableId id = strcmp(RelationGetRelationName(data->tg_relation),
+								 "flake_leases") == 0 ? LEASES : SHARD_STATE;
+	OwnTable	table;
+	bool		isnull[2];
+	Datum		generator;
+	Datum		shard;
+	const char *result = NULL;
+
+	if (!TRIGGER_FIRED_BY_INSERT(data->tg_event) ||
+		!flake_own_table_try_open(id, function, AccessShareLock, &table))
+		return NULL;
+	generator = heap_getattr(data->tg_trigtuple, STATE_GENERATOR,
+							 RelationGetDescr(table.rel), &isnull[0]);
+	shard = heap_getattr(data->tg_trigtuple, STATE_SHARD,
+						 RelationGetDescr(table.rel), &isnull[1]);
+	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation) &&
+		!isnull[0] && !isnull[1])
+	{
+		ScanKeyData keys[2];
+
+		init_keys(keys, DatumGetObjectId(generator), DatumGetInt32(shard));
+		if (!SearchSysCacheExists1(RELOID, generator))
+			result = no_generator;
+		else if (flake_own_table_has(&table, lengthof(keys), keys))
+			result = there_already;
+	}
+	flake_own_table_close(&table);
+	return result;
+}
+
+/* WARNING that a row was skipped; the context has the line of a dump. */
+static void
+warn_of_skipped(const TriggerData *data, const char *reason)
+{
+	bool		isnull;
+	Datum		shard = heap_getattr(data->tg_trigtuple, STATE_SHARD,
+									 RelationGetDescr(data->tg_relation), &isnull);
+	char	   *context = GetErrorContextStack();
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("skipped a row of table \"%s\" for shard %d, because %s",
+					RelationGetRelationName(data->tg_relation), DatumGetInt32(shard), reason),
+			 context != NULL ? errdetail_internal("%s", context) : 0,
+			 reason == no_generator
+			 ? errhint("If you restore the generator later, add the row before ids are minted from it.")
+			 : errhint("If the two differ, change the row that is there.")));
+}
+
 /*
  * flake_keep_state() returns trigger
  *
@@ -540,12 +602,14 @@ flake_attach(PG_FUNCTION_ARGS)
  * cannot be, so it is refused, also where it would be published.
  *
  * Rows that a session brings, such as psql when it restores a dump, are kept,
- * whatever its session_replication_role.
+ * whatever its session_replication_role.  But one whose generator is not there, or
+ * that is there already, is skipped, so that all others are restored.
  */
 Datum
 flake_keep_state(PG_FUNCTION_ARGS)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
+	const char *reason;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -562,13 +626,19 @@ flake_keep_state(PG_FUNCTION_ARGS)
 	/* An apply worker, PostgreSQL's own or another's */
 	if (MyBgworkerEntry != NULL || !TRIGGER_FIRED_FOR_ROW(data->tg_event))
 		return PointerGetDatum(NULL);
+	reason = reason_to_skip(data, fcinfo->flinfo->fn_oid);
+	if (reason != NULL)
+	{
+		warn_of_skipped(data, reason);
+		return PointerGetDatum(NULL);
+	}
 	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
 						   ? data->tg_newtuple : data->tg_trigtuple);
 }
 
-/* Gives a trigger back the state that the install script has given it. */
+/* Lets a trigger fire always again, as the install script does. */
 static void
-keep_trigger(Relation rel, const char *name, char fires_when)
+keep_trigger(Relation rel, const char *name)
 {
 	const		TriggerDesc *triggers = rel->trigdesc;
 
@@ -578,10 +648,10 @@ keep_trigger(Relation rel, const char *name, char fires_when)
 			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
 #if PG_VERSION_NUM >= 160000
-		EnableDisableTrigger(rel, name, InvalidOid, fires_when, true, false,
+		EnableDisableTrigger(rel, name, InvalidOid, TRIGGER_FIRES_ALWAYS, true, false,
 							 AccessExclusiveLock);
 #else
-		EnableDisableTrigger(rel, name, fires_when, true, AccessExclusiveLock);
+		EnableDisableTrigger(rel, name, TRIGGER_FIRES_ALWAYS, true, AccessExclusiveLock);
 #endif
 		return;
 	}
@@ -591,8 +661,8 @@ keep_trigger(Relation rel, const char *name, char fires_when)
  * flake_keep_triggers() returns event_trigger
  *
  * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
- * after which the triggers of flake_keep_state() would fire for sessions, and not
- * for what logical replication brings.  A trigger that was disabled by intent
+ * after which the triggers of flake_keep_state() would no longer fire for what
+ * logical replication brings.  A trigger that was disabled by intent
  * stays so.
  */
 Datum
@@ -612,9 +682,9 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 		if (!flake_own_table_try_open(tables[i], fcinfo->flinfo->fn_oid,
 									  AccessShareLock, &table))
 			continue;
-		keep_trigger(table.rel, "keep_state", TRIGGER_FIRES_ON_REPLICA);
+		keep_trigger(table.rel, "keep_state");
 		CommandCounterIncrement();
-		keep_trigger(table.rel, "keep_rows", TRIGGER_FIRES_ALWAYS);
+		keep_trigger(table.rel, "keep_rows");
 		flake_own_table_close(&table);
 	}
 	PG_RETURN_NULL();

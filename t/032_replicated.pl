@@ -62,6 +62,8 @@ $source->safe_psql(
 	'postgres', q(
 	SELECT flake_id(7), flake_detach(7), flake_detach(5), flake_attach(5);
 	SELECT flake_lease('a');
+	SELECT flake_create_generator('of_source');
+	SELECT flake_detach(3, 'of_source');
 	UPDATE flake_shard_state SET attached = true;
 	DELETE FROM flake_leases;
 	DELETE FROM flake_shard_state WHERE shard = 7;
@@ -164,7 +166,7 @@ foreach my $restore (
 	is( $target->safe_psql(
 			$db, q{SELECT string_agg(tgrelid::regclass::text || '.' || tgname::text || ' ' || tgenabled::text, ', ' ORDER BY tgrelid::regclass::text, tgname) FROM pg_trigger WHERE tgname LIKE 'keep%'}
 		),
-		'flake_leases.keep_rows A, flake_leases.keep_state R, flake_shard_state.keep_rows A, flake_shard_state.keep_state R',
+		'flake_leases.keep_rows A, flake_leases.keep_state A, flake_shard_state.keep_rows A, flake_shard_state.keep_state A',
 		"$db: the triggers are enabled as they must be");
 }
 

@@ -198,6 +198,9 @@ my %arguments = (
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
 	'flake_partitions(regclass, flake_layout)' =>
 	  [ [ "'{s}.part'", @layout ] ],
+	'flake_regclass_in(cstring)'          => [ map { [$_] } @generators ],
+	'flake_regclass_out(flake_regclass)'  => [ map { [$_] } @generators ],
+	'flake_regclass_send(flake_regclass)' => [ map { [$_] } @generators ],
 	'flake_release(text, regclass)' =>
 	  [ map { [ "'given_{s}'", $_ ] } @generators ],
 	'flake_renew(text, interval, regclass)' =>
