@@ -153,7 +153,7 @@ foreach my $restore (
 	  or die 'pg_dump failed';
 	$target->safe_psql('postgres', "CREATE DATABASE $db");
 	$target->safe_psql($db,
-		'CREATE EXTENSION flakeid; CREATE TABLE item (id bigint PRIMARY KEY)')
+		q{CREATE EXTENSION flakeid; CREATE TABLE item (id bigint PRIMARY KEY); SELECT flake_create_generator('of_source')})
 	  if @options;
 
 	local $ENV{PGOPTIONS} = $setting ? "-c $setting" : '';
