@@ -64,6 +64,7 @@ REGRESS = \
 	shard \
 	route \
 	migrate \
+	migrate_kept \
 	partition \
 	text \
 	seal \
