@@ -847,13 +847,13 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_largest(@extschema@.flake_ticket, oid, name) IS
 'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
 
-CREATE FUNCTION @extschema@.flake_rebind(ticket @extschema@.flake_ticket, role oid, query text,
+CREATE FUNCTION @extschema@.flake_rebind(ticket @extschema@.flake_ticket, query text,
     relations oid[], attributes int2[], types oid[], OUT result_types oid[], OUT named oid[])
 AS 'MODULE_PATHNAME', 'flake_rebind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_rebind(@extschema@.flake_ticket, oid, text, oid[], smallint[], oid[]) IS
-'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed as a role that the current user may be, and not executed; for functions of flakeid; errors: those of parsing';
+COMMENT ON FUNCTION @extschema@.flake_rebind(@extschema@.flake_ticket, text, oid[], smallint[], oid[]) IS
+'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing';
 
 
 -- Schemas for shards
@@ -2167,7 +2167,7 @@ COMMENT ON FUNCTION @extschema@.flake_remade(oid, oid) IS
 'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
 
 CREATE FUNCTION @extschema@.flake_definitions(relations oid[], attributes name[], views oid[],
-    OUT what text, OUT relation oid, OUT owner oid, OUT query text, OUT named oid[])
+    OUT what text, OUT relation oid, OUT query text, OUT named oid[])
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -2189,12 +2189,11 @@ AS $function$
         FROM unnest(views) WITH ORDINALITY AS v (id, n)
         JOIN pg_rewrite w ON w.ev_class = v.id AND w.rulename = '_RETURN'
     )
-    SELECT f.what, f.relation, c.relowner,
+    SELECT f.what, f.relation,
            CASE WHEN f.n > 0 THEN pg_get_viewdef(f.relation) ELSE format('SELECT %s FROM ONLY %s', f.expressions, f.relation::regclass) END,
            ARRAY(SELECT DISTINCT refobjid FROM pg_depend
                  WHERE classid = f.classid AND objid = f.objid AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
     FROM definition f
-    JOIN pg_class c ON c.oid = f.relation
     WHERE f.n > 0 OR EXISTS (
         SELECT FROM unnest(relations, attributes) AS u (relation, attname)
         JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname
@@ -2249,7 +2248,6 @@ DECLARE
     definition pg_catalog.record;
     meaning pg_catalog.record;
     meant pg_catalog.text;
-    of_views boolean;
     retyped pg_catalog.int2[];  -- columns of all_relations, and of views, that get other types
     retyped_of pg_catalog.oid[];
     new_types pg_catalog.oid[];
@@ -2452,105 +2450,95 @@ BEGIN
             HINT = 'Give both tables the same owner, or drop what would be evaluated.';
     END IF;
 
+    -- What the default has been: an identity's, a serial's, or another sequence
+    SELECT c.oid, c.relnamespace, c.relpersistence, q.* INTO sequence
+    FROM pg_depend d
+    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
+    JOIN pg_sequence q ON q.seqrelid = c.oid
+    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
+           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
+      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
+                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+    ORDER BY d.deptype = 'i' DESC LIMIT 1;
+
+    IF FOUND THEN
+        PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
+        schemas := schemas || sequence.relnamespace;
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+    END IF;
+
+    SELECT o.detail, o.hint INTO problem
+    FROM @extschema@.flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
+                                    CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
+    IF NOT FOUND THEN
+        -- To read a constant of a domain, or of a type with one in it, is to check it;
+        -- and what is executed meanwhile can give a check to a domain, and a domain to
+        -- a composite type.
+        SELECT format('View %s has a domain or a composite type in it whose owner, another role, can write a check for it.', c.oid::regclass) AS detail,
+               'Drop it before, and create it again afterwards.' AS hint
+        INTO problem
+        FROM unnest(views) AS v (id)
+        JOIN pg_class c ON c.oid = v.id
+        WHERE EXISTS (
+            WITH RECURSIVE part (oid) AS (
+                SELECT d.refobjid
+                FROM pg_rewrite w
+                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                WHERE w.ev_class = c.oid
+                UNION
+                SELECT p.oid
+                FROM part
+                JOIN pg_type t ON t.oid = part.oid
+                CROSS JOIN LATERAL (
+                    SELECT unnest(ARRAY[t.typelem, t.typbasetype])
+                    UNION ALL
+                    SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0
+                    UNION ALL
+                    SELECT rngsubtype FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)) AS p (oid)
+            )
+            SELECT FROM part
+            JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller AND t.typtype IN ('c', 'd') AND t.typrelid <> ALL (views)
+            JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
+        )
+        LIMIT 1;
+    END IF;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = problem.detail,
+            HINT = problem.hint;
+    END IF;
+
     -- Definitions that are executed again as text must mean then what they mean now.
-    -- To read those of tables can execute what is the owner's, so what that could
-    -- change is looked at later.  Those of views are the caller's to read: see below.
     SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
     FROM unnest(all_relations, all_attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
-    FOREACH of_views IN ARRAY ARRAY[false, true] LOOP
-        IF of_views THEN
-            -- What the default has been: an identity's, a serial's, or another sequence
-            SELECT c.oid, c.relnamespace, c.relpersistence, q.* INTO sequence
-            FROM pg_depend d
-            JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
-            JOIN pg_sequence q ON q.seqrelid = c.oid
-            WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
-                   AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
-                   OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
-                   AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
-              AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
-                              WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
-            ORDER BY d.deptype = 'i' DESC LIMIT 1;
-
-            IF FOUND THEN
-                PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
-                schemas := schemas || sequence.relnamespace;
-                PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
-            END IF;
-
-            SELECT o.detail, o.hint INTO problem
-            FROM @extschema@.flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
-                                            CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
-            IF NOT FOUND THEN
-                -- To read a constant of a domain, or of a type with one in it, is to check it;
-                -- and what is executed meanwhile can give a check to a domain, and a domain to
-                -- a composite type.
-                SELECT format('View %s has a domain or a composite type in it whose owner, another role, can write a check for it.', c.oid::regclass) AS detail,
-                       'Drop it before, and create it again afterwards.' AS hint
-                INTO problem
-                FROM unnest(views) AS v (id)
-                JOIN pg_class c ON c.oid = v.id
-                WHERE EXISTS (
-                    WITH RECURSIVE part (oid) AS (
-                        SELECT d.refobjid
-                        FROM pg_rewrite w
-                        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
-                        WHERE w.ev_class = c.oid
-                        UNION
-                        SELECT p.oid
-                        FROM part
-                        JOIN pg_type t ON t.oid = part.oid
-                        CROSS JOIN LATERAL (
-                            SELECT unnest(ARRAY[t.typelem, t.typbasetype])
-                            UNION ALL
-                            SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0
-                            UNION ALL
-                            SELECT rngsubtype FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)) AS p (oid)
-                    )
-                    SELECT FROM part
-                    JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller AND t.typtype IN ('c', 'd') AND t.typrelid <> ALL (views)
-                    JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
-                )
-                LIMIT 1;
-            END IF;
-            IF FOUND THEN
-                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                    MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-                    DETAIL = problem.detail,
-                    HINT = problem.hint;
-            END IF;
+    FOR definition IN SELECT d.* FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d LOOP
+        BEGIN
+            SELECT r.result_types, r.named INTO meaning
+            FROM @extschema@.flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
+            meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
+                          THEN 'A name in its definition would come to mean something else.' END;
+        EXCEPTION
+            WHEN insufficient_privilege THEN
+                RAISE;
+            WHEN syntax_error_or_access_rule_violation THEN
+                meant := format('PostgreSQL would say: %s.', SQLERRM);
+        END;
+        IF meant IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, definition.what),
+                DETAIL = meant,
+                HINT = 'Drop it before, and create it again afterwards.';
         END IF;
-        FOR definition IN
-            SELECT d.*
-            FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d
-            WHERE of_views = coalesce(d.relation = ANY (views), false)
-        LOOP
-            BEGIN
-                SELECT r.result_types, r.named INTO meaning
-                FROM @extschema@.flake_rebind(ticket, CASE WHEN of_views THEN caller ELSE definition.owner END, definition.query,
-                                              retyped_of, retyped, new_types) AS r;
-                meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
-                              THEN 'A name in its definition would come to mean something else.' END;
-            EXCEPTION
-                WHEN insufficient_privilege THEN
-                    RAISE;
-                WHEN syntax_error_or_access_rule_violation THEN
-                    meant := format('PostgreSQL would say: %s.', SQLERRM);
-            END;
-            IF meant IS NOT NULL THEN
-                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                    MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, definition.what),
-                    DETAIL = meant,
-                    HINT = 'Drop it before, and create it again afterwards.';
-            END IF;
-            IF of_views THEN
-                SELECT retyped_of || array_agg(a.attrelid), retyped || array_agg(a.attnum), new_types || array_agg(t.type)
-                INTO retyped_of, retyped, new_types
-                FROM unnest(meaning.result_types) WITH ORDINALITY AS t (type, n)
-                JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type;
-            END IF;
-        END LOOP;
+        -- so do other columns of a view
+        SELECT retyped_of || array_agg(a.attrelid), retyped || array_agg(a.attnum), new_types || array_agg(t.type)
+        INTO retyped_of, retyped, new_types
+        FROM unnest(meaning.result_types) WITH ORDINALITY AS t (type, n)
+        JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type
+        WHERE a.attrelid = ANY (views);
     END LOOP;
 
     -- It must be able to mint at all, here and now.
@@ -2724,7 +2712,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 
 -- Watch

@@ -85,19 +85,6 @@ may_become(Oid role, Oid other)
 #endif
 }
 
-/* ERROR unless the current user may become a role. */
-static void
-check_may_become(Oid role)
-{
-	/* A superuser passes as a member of a role that does not exist. */
-	(void) GetUserNameFromId(role, false);
-#if PG_VERSION_NUM >= 160000
-	check_can_set_role(GetUserId(), role);
-#else
-	check_is_member_of_role(GetUserId(), role);
-#endif
-}
-
 /* Executes a command; SPI is connected. */
 static void
 execute(const char *command)
@@ -124,7 +111,13 @@ execute_as(Oid role, const char *command)
 	int			security_context;
 	int			guc_level;
 
-	check_may_become(role);
+	/* A superuser passes as a member of a role that does not exist. */
+	(void) GetUserNameFromId(role, false);
+#if PG_VERSION_NUM >= 160000
+	check_can_set_role(GetUserId(), role);
+#else
+	check_is_member_of_role(GetUserId(), role);
+#endif
 
 	/* If this fails, the end of the transaction sets all of it back. */
 	GetUserIdAndSecContext(&user, &security_context);
@@ -681,28 +674,33 @@ array_of_oids(List *oids)
 }
 
 /*
- * flake_rebind(ticket flake_ticket, role oid, query text, relations oid[],
+ * Makes constants with a type null: to read one of a composite type, an array or
+ * a range can be to check domains in it, which is to execute what others wrote.
+ */
+static bool
+forget_constants(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
+		((A_Const *) ((TypeCast *) node)->arg)->isnull = true;
+	return raw_expression_tree_walker(node, forget_constants, context);
+}
+
+/*
+ * flake_rebind(ticket flake_ticket, query text, relations oid[],
  *	attributes int2[], types oid[]) returns record
  *
  * What a query would mean if columns had other types: the types of its result,
  * and the functions and operators of others than PostgreSQL that it would name.
- *
- * It is parsed, and neither planned nor executed; but to read a constant can be
- * to execute what the constant's type says.  So it is done as the role that the
- * definition will be executed as; and a change of what the function that calls
- * this will name next is an error (E1).
+ * It is parsed, which here executes nothing of anybody, and nothing more.
  */
 Datum
 flake_rebind(PG_FUNCTION_ARGS)
 {
-	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
-	Oid			role = PG_GETARG_OID(1);
-	char	   *definition = text_to_cstring(PG_GETARG_TEXT_PP(2));
-	List	   *statements = raw_parser(definition, RAW_PARSE_DEFAULT);
+	char	   *definition = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	RawStmt    *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT));
 	Retyped		retyped = {.hook = retype_column};
-	Oid			user;
-	int			security_context;
-	int			guc_level = NewGUCNestLevel();
 	Query	   *query;
 	List	   *types = NIL;
 	List	   *all_named = NIL;
@@ -712,25 +710,15 @@ flake_rebind(PG_FUNCTION_ARGS)
 	Datum		values[2];
 	bool		nulls[2] = {false, false};
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), OIDOID, sizeof(Oid), true,
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), OIDOID, sizeof(Oid), true,
 					  TYPALIGN_INT, &retyped.relations, NULL, &retyped.count);
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), INT2OID, sizeof(int16), true,
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), INT2OID, sizeof(int16), true,
 					  TYPALIGN_SHORT, &retyped.attributes, NULL, &retyped.count);
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(5), OIDOID, sizeof(Oid), true,
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), OIDOID, sizeof(Oid), true,
 					  TYPALIGN_INT, &retyped.types, NULL, &retyped.count);
-
-	/* If this fails, the end of the subtransaction sets all of it back. */
-	GetUserIdAndSecContext(&user, &security_context);
-	if (role != user)
-	{
-		check_may_become(role);
-		SetUserIdAndSecContext(role, security_context | SECURITY_RESTRICTED_OPERATION);
-	}
-	query = parse_analyze_withcb(linitial_node(RawStmt, statements), definition,
-								 set_up_retyping, &retyped, NULL);
-	AtEOXact_GUC(false, guc_level);
-	SetUserIdAndSecContext(user, security_context);
-	check_extension(&own);
+	(void) forget_constants(statement->stmt, NULL);
+	query = parse_analyze_withcb(statement, definition, set_up_retyping, &retyped,
+								 NULL);
 
 	foreach(cell, query->targetList)
 	{

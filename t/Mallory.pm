@@ -207,10 +207,10 @@ my %arguments = (
 	],
 	'flake_remade(oid, oid)' =>
 	  [ [ "pg_catalog.to_regclass('{s}.items')", '10' ] ],
-	'flake_rebind(flake_ticket, oid, text, oid[], smallint[], oid[])' => [
+	'flake_rebind(flake_ticket, text, oid[], smallint[], oid[])' => [
 		map {
 			[
-				$_, '10', "'SELECT id FROM {s}.item'",
+				$_, "'SELECT id FROM {s}.item'",
 				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{1}'",
 				"'{20}'"
 			]
