@@ -65,6 +65,7 @@ REGRESS = \
 	shard \
 	route \
 	migrate \
+	migrate_kept \
 	partition \
 	zones \
 	text \

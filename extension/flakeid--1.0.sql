@@ -932,7 +932,15 @@ AS 'MODULE_PATHNAME', 'flake_largest'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_largest(@extschema@.flake_ticket, oid, name) IS
-'the largest value in a column of an integer type, read as the table''s owner if the user may be that; null if there is none; for functions of flakeid; error: 42501 where row-level security would hide rows';
+'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+
+CREATE FUNCTION @extschema@.flake_rebind(ticket @extschema@.flake_ticket, query text,
+    relations oid[], attributes int2[], types oid[], OUT result_types oid[], OUT named oid[])
+AS 'MODULE_PATHNAME', 'flake_rebind'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_rebind(@extschema@.flake_ticket, text, oid[], smallint[], oid[]) IS
+'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing';
 
 
 -- Schemas for shards
@@ -2406,6 +2414,313 @@ $function$;
 COMMENT ON FUNCTION @extschema@.flake_named_by(oid[], oid[]) IS
 'what views, and the indexes and checks of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
 
+-- What stands in the way of changing columns to bigint and making views, and perhaps
+-- a sequence, anew.  What is not listed as understood does: dependents of other
+-- kinds, and properties that would be lost.
+CREATE FUNCTION @extschema@.flake_obstacle(target oid, column_name name, relations oid[], attributes name[], views oid[],
+    lost_sequence oid, is_remade boolean, OUT detail text, OUT hint text)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+    WITH RECURSIVE heir (oid) AS (
+        SELECT target
+        UNION
+        SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid
+    ), member AS (      -- tables whose default or type changes
+        SELECT c.* FROM (SELECT h.oid FROM heir h UNION SELECT unnest(relations)) AS t JOIN pg_class c USING (oid)
+    ), col AS MATERIALIZED (
+        SELECT u.relation, a.*
+        FROM unnest(relations, attributes) AS u (relation, attname)
+        JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname
+    ), idx AS MATERIALIZED (
+        SELECT i.*, c.relowner, c.relispartition, c.reloptions, c.reltablespace, c.relname
+        FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE EXISTS (SELECT FROM col
+                      WHERE col.relation = i.indrelid
+                        AND (col.attnum = ANY (i.indkey)
+                             OR EXISTS (SELECT FROM pg_depend d
+                                        WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid
+                                          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = col.relation AND d.refobjsubid = col.attnum)))
+    ), con AS MATERIALIZED (
+        SELECT k.* FROM pg_constraint k
+        WHERE EXISTS (SELECT FROM col
+                      WHERE k.conrelid = col.relation AND col.attnum = ANY (k.conkey)
+                         OR k.confrelid = col.relation AND col.attnum = ANY (k.confkey))
+           OR k.contype IN ('p', 'u', 'x') AND EXISTS (SELECT FROM idx WHERE idx.indexrelid = k.conindid)
+    ), view AS MATERIALIZED (
+        SELECT c.*, t.typarray FROM unnest(views) AS v (id) JOIN pg_class c ON c.oid = v.id JOIN pg_type t ON t.oid = c.reltype
+    ), blocked (n, what, classid, objid, objsubid) AS (
+        SELECT 1, format('column "%s" of table %s', col.attname, col.relation::regclass), d.classid, d.objid, d.objsubid
+        FROM col
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = col.relation AND d.refobjsubid = col.attnum
+        WHERE CASE d.classid
+            WHEN 'pg_class'::regclass THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('i', 'I', 'S'))
+            WHEN 'pg_constraint'::regclass THEN NOT EXISTS (SELECT FROM con WHERE con.oid = d.objid AND con.contype IN ('c', 'f', 'n', 'p', 'u', 'x'))
+            WHEN 'pg_attrdef'::regclass THEN NOT EXISTS (SELECT FROM pg_attrdef f WHERE f.oid = d.objid AND f.adrelid = col.relation AND f.adnum = col.attnum)
+            WHEN 'pg_statistic_ext'::regclass THEN false
+            WHEN 'pg_rewrite'::regclass THEN NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.oid = d.objid AND w.rulename = '_RETURN' AND w.ev_class = ANY (views))
+            ELSE true END
+        UNION ALL
+        SELECT 2, format('%s of table %s', CASE d.refclassid WHEN 'pg_class'::regclass THEN 'an index' ELSE 'a constraint' END, o.relation::regclass),
+               d.classid, d.objid, d.objsubid
+        FROM (SELECT 'pg_class'::regclass AS classid, indexrelid AS objid, indrelid AS relation FROM idx
+              UNION ALL SELECT 'pg_constraint'::regclass, oid, conrelid FROM con) AS o
+        JOIN pg_depend d ON d.refclassid = o.classid AND d.refobjid = o.objid
+        WHERE CASE d.classid
+            WHEN 'pg_class'::regclass THEN NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('i', 'I'))
+            WHEN 'pg_constraint'::regclass THEN false
+            WHEN 'pg_trigger'::regclass THEN NOT EXISTS (SELECT FROM pg_trigger g WHERE g.oid = d.objid AND g.tgisinternal)
+            WHEN 'pg_rewrite'::regclass THEN NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.oid = d.objid AND w.rulename = '_RETURN' AND w.ev_class = ANY (views))
+            ELSE true END
+        UNION ALL
+        SELECT 3, format('view %s', v.oid::regclass), d.classid, d.objid, d.objsubid
+        FROM view v
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid
+                         OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (v.reltype, v.typarray)
+        WHERE CASE d.classid
+            WHEN 'pg_type'::regclass THEN d.objid NOT IN (v.reltype, v.typarray)
+            WHEN 'pg_class'::regclass THEN d.objid <> ALL (views)     -- a column of its type
+            WHEN 'pg_rewrite'::regclass THEN NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.oid = d.objid AND w.rulename = '_RETURN' AND w.ev_class = ANY (views))
+            ELSE true END
+        UNION ALL
+        SELECT 4, format('sequence %s', d.refobjid::regclass), d.classid, d.objid, d.objsubid
+        FROM pg_depend d
+        WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = lost_sequence
+          AND NOT EXISTS (SELECT FROM pg_attrdef f
+                          JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attname = column_name
+                          WHERE d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid AND f.adrelid IN (SELECT h.oid FROM heir h))
+    ), lost (n, property, object) AS (
+        SELECT 10, 'statistics target', pg_describe_object('pg_class'::regclass, idx.indexrelid, 0)
+        FROM idx JOIN pg_attribute a ON a.attrelid = idx.indexrelid AND coalesce(a.attstattarget, -1) >= 0
+        UNION ALL
+        SELECT 10, 'dependency on an extension', pg_describe_object(d.classid, d.objid, 0)
+        FROM idx JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = idx.indexrelid AND d.deptype IN ('x', 'e')
+        UNION ALL       -- it would be given to those of the partitions, too
+        SELECT 10, 'comment', pg_describe_object('pg_class'::regclass, idx.indexrelid, 0)
+        FROM idx
+        WHERE EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = idx.indexrelid)
+          AND EXISTS (SELECT FROM pg_description d WHERE d.classoid = 'pg_class'::regclass AND d.objoid = idx.indexrelid)
+        UNION ALL       -- the index of a partition comes with that of the table
+        SELECT 10, p.property, pg_describe_object('pg_class'::regclass, idx.indexrelid, 0)
+        FROM idx
+        JOIN pg_inherits i ON i.inhrelid = idx.indexrelid
+        JOIN pg_class parent ON parent.oid = i.inhparent
+        JOIN pg_class c ON c.oid = idx.indrelid
+        LEFT JOIN pg_constraint k ON k.conindid = idx.indexrelid AND k.contype IN ('p', 'u', 'x')
+        CROSS JOIN LATERAL (VALUES
+            ('name', idx.relname <> c.relname || CASE WHEN k.contype = 'p' THEN '_pkey'
+                     ELSE (SELECT string_agg('_' || a.attname, '' ORDER BY a.attnum) FROM pg_attribute a WHERE a.attrelid = idx.indexrelid)
+                          || CASE k.contype WHEN 'u' THEN '_key' WHEN 'x' THEN '_excl' ELSE '_idx' END END),
+            ('comment', EXISTS (SELECT FROM pg_description d WHERE d.classoid = 'pg_class'::regclass AND d.objoid = idx.indexrelid)),
+            ('storage parameters', idx.reloptions IS DISTINCT FROM parent.reloptions),
+            ('tablespace', idx.reltablespace <> parent.reltablespace),
+            ('mark as replica identity', idx.indisreplident),
+            ('mark for CLUSTER', idx.indisclustered)) AS p (property, is_lost)
+        WHERE idx.relispartition AND p.is_lost
+        UNION ALL
+        SELECT 11, 'comment', pg_describe_object('pg_constraint'::regclass, con.oid, 0)
+        FROM con JOIN pg_description d ON d.classoid = 'pg_constraint'::regclass AND d.objoid = con.oid
+        WHERE NOT con.conislocal
+        UNION ALL
+        SELECT 11, 'state of a trigger', pg_describe_object('pg_constraint'::regclass, con.oid, 0)
+        FROM con JOIN pg_trigger g ON g.tgconstraint = con.oid AND g.tgisinternal AND g.tgenabled <> 'O'
+        UNION ALL
+        SELECT 12, 'statistics target', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0)
+        FROM col
+        JOIN pg_depend d ON d.classid = 'pg_statistic_ext'::regclass AND d.refclassid = 'pg_class'::regclass
+         AND d.refobjid = col.relation AND d.refobjsubid = col.attnum
+        JOIN pg_statistic_ext s ON s.oid = d.objid AND coalesce(s.stxstattarget, -1) >= 0
+        UNION ALL
+        SELECT 13, p.property, pg_describe_object('pg_class'::regclass, o.oid, 0)
+        FROM (SELECT oid, relowner, relacl FROM view
+              UNION ALL SELECT oid, relowner, relacl FROM pg_class WHERE oid = lost_sequence AND is_remade) AS o
+        CROSS JOIN LATERAL (VALUES
+            ('membership in an extension', EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = o.oid AND d.deptype = 'e')),
+            ('security label', EXISTS (SELECT FROM pg_seclabel l WHERE l.classoid = 'pg_class'::regclass AND l.objoid = o.oid)),
+            ('state of the rule', EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = o.oid AND w.ev_enabled <> 'O')),
+            ('grantor of a privilege', EXISTS (
+                SELECT FROM (SELECT o.relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = o.oid) AS a (acl), aclexplode(a.acl) AS e
+                WHERE e.grantor <> o.relowner))) AS p (property, is_lost)
+        WHERE p.is_lost
+    ), unlike (n, object, reason) AS (
+        SELECT 20, format('column "%s" of table %s', col.attname, col.relation::regclass), p.reason
+        FROM col
+        JOIN pg_class c ON c.oid = col.relation
+        CROSS JOIN LATERAL (VALUES
+            (format('is of type %s', format_type(col.atttypid, NULL)), col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype)),
+            ('is inherited from several tables', col.attinhcount > 1),
+            ('is of a typed table', c.reloftype <> 0),
+            ('is in a partition key', EXISTS (SELECT FROM pg_depend d
+                WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = col.attnum
+                  AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = 0 AND d.deptype = 'i'))) AS p (reason, is_unlike)
+        WHERE p.is_unlike
+        UNION ALL
+        SELECT 21, format('table %s', m.oid::regclass), p.reason
+        FROM member m
+        CROSS JOIN LATERAL (VALUES
+            ('is a foreign table', m.relkind NOT IN ('r', 'p')),
+            ('belongs to another session', pg_is_other_temp_schema(m.relnamespace)),
+            ('is being detached', EXISTS (SELECT FROM pg_inherits i WHERE i.inhrelid = m.oid AND i.inhdetachpending))) AS p (reason, is_unlike)
+        WHERE p.is_unlike
+        UNION ALL
+        SELECT 21, format('view %s', oid::regclass), 'belongs to another session' FROM view WHERE pg_is_other_temp_schema(relnamespace)
+        UNION ALL
+        SELECT 22, pg_describe_object('pg_class'::regclass, idx.indexrelid, 0), p.reason
+        FROM idx
+        CROSS JOIN LATERAL (VALUES
+            ('is not valid', NOT idx.indisvalid),
+            ('has an operator class that bigint does not have', EXISTS (
+                SELECT FROM unnest(idx.indkey, idx.indclass) AS u (attnum, opclass)
+                JOIN col ON col.relation = idx.indrelid AND col.attnum = u.attnum
+                JOIN pg_opclass o ON o.oid = u.opclass
+                WHERE NOT o.opcdefault
+                   OR NOT EXISTS (SELECT FROM pg_opclass b WHERE b.opcmethod = o.opcmethod AND b.opcdefault AND b.opcintype = 'bigint'::regtype)))) AS p (reason, is_unlike)
+        WHERE p.is_unlike
+        UNION ALL
+        SELECT 23, pg_describe_object('pg_constraint'::regclass, con.oid, 0), p.reason
+        FROM con
+        CROSS JOIN LATERAL (VALUES
+            ('is not valid, and inherited', con.contype IN ('c', 'n') AND NOT con.convalidated
+                AND (con.coninhcount > 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = con.conrelid))),
+            ('has an operator that is not PostgreSQL''s', EXISTS (SELECT FROM unnest(con.conexclop) AS o (oid) WHERE o.oid >= 16384))) AS p (reason, is_unlike)
+        WHERE p.is_unlike
+        UNION ALL       -- what is stored there would be read as if it had another type
+        SELECT 24, format('column "%s" of table %s', a.attname, c.oid::regclass), format('is of type %s', format_type(a.atttypid, NULL))
+        FROM (WITH RECURSIVE part (type) AS (
+                  SELECT t.reltype FROM pg_class t WHERE t.oid = ANY (relations)
+                  UNION
+                  SELECT n.type FROM part
+                  CROSS JOIN LATERAL (
+                      SELECT t.oid FROM pg_type t WHERE part.type IN (t.typelem, t.typbasetype)
+                      UNION ALL SELECT r.rngtypid FROM pg_range r WHERE r.rngsubtype = part.type
+                      UNION ALL SELECT r.rngmultitypid FROM pg_range r WHERE r.rngtypid = part.type
+                      UNION ALL SELECT c.reltype FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.reltype <> 0
+                                WHERE a.atttypid = part.type AND c.relkind <> 'v') AS n (type))
+              SELECT type FROM part WHERE type <> 0) AS part
+        JOIN pg_attribute a ON a.atttypid = part.type AND a.attnum > 0
+        JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'm', 'p', 'f')
+        UNION ALL       -- SET DEFAULT is for all of them
+        SELECT 25, format('column "%s" of table %s', a.attname, h.oid::regclass), 'has a default of its own'
+        FROM heir h
+        JOIN pg_attribute a ON a.attrelid = h.oid AND a.attname = column_name
+        JOIN pg_attribute b ON b.attrelid = target AND b.attname = column_name
+        LEFT JOIN pg_attrdef f ON f.adrelid = h.oid AND f.adnum = a.attnum
+        LEFT JOIN pg_attrdef g ON g.adrelid = target AND g.adnum = b.attnum
+        WHERE h.oid <> target
+          AND (a.attidentity NOT IN ('', b.attidentity) OR a.attgenerated <> ''
+               OR f.oid IS NOT NULL AND pg_get_expr(f.adbin, h.oid) IS DISTINCT FROM pg_get_expr(g.adbin, target))
+        UNION ALL
+        SELECT 25, format('column "%s" of table %s', a.attname, target::regclass), 'is inherited'
+        FROM pg_attribute a WHERE a.attrelid = target AND a.attname = column_name AND a.attinhcount > 0
+    )
+    SELECT o.detail, o.hint
+    FROM (SELECT n, format('%s depends on %s.', pg_describe_object(classid, objid, objsubid), what),
+                 'Drop it before, and create it again afterwards.'
+          FROM blocked
+          UNION ALL
+          SELECT n, format('The %s of %s would be lost.', property, object), 'Change that before, and set it again afterwards.' FROM lost
+          UNION ALL
+          SELECT n, format('The %s %s.', object, reason), 'Change that, or drop it, before.' FROM unlike) AS o (n, detail, hint)
+    ORDER BY o.n, o.detail LIMIT 1
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean) IS
+'why flake_migrate() cannot change columns: what depends on them in a way that it does not understand, or would not be the same afterwards; null if nothing; for functions of flakeid';
+
+CREATE FUNCTION @extschema@.flake_remade(relation oid, maker oid,
+    OUT name text, OUT step int, OUT command text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    WITH object AS (
+        SELECT c.oid, c.relowner, c.relnamespace, c.relacl, k.kind, k.acl_type, CASE WHEN c.relnamespace = pg_my_temp_schema() THEN format('pg_temp.%I', c.relname) ELSE format('%s', c.oid::regclass) END AS name,
+               (acldefault(k.acl_type, c.relowner))[1] AS full_rights, d.revokes
+        FROM pg_class c
+        CROSS JOIN LATERAL (SELECT CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'VIEW' END, CASE c.relkind WHEN 'S' THEN 's'::"char" ELSE 'r' END) AS k (kind, acl_type)
+        -- what is granted by default may be less than all to the maker
+        CROSS JOIN LATERAL (SELECT coalesce(bool_or(NOT (acldefault(k.acl_type, maker))[1] = ANY (defaclacl)), false)
+                            FROM pg_default_acl
+                            WHERE defaclrole = maker AND defaclnamespace = 0
+                              AND defaclobjtype = CASE k.acl_type WHEN 's' THEN 'S' ELSE k.acl_type END) AS d (revokes)
+        WHERE c.oid = relation
+    ), made AS (
+        SELECT o.*, format('%s%s', CASE o.kind WHEN 'SEQUENCE' THEN 'SEQUENCE ' END, o.name) AS granted,
+               o.revokes OR NOT o.full_rights = ANY (o.relacl) AS restates_owner
+        FROM object o
+    )
+    SELECT name, 0, NULL FROM made
+    UNION ALL
+    SELECT DISTINCT o.name, 2, format('REVOKE ALL ON %s FROM %s', o.granted, CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)   -- what is granted by default
+    FROM made o
+    JOIN pg_default_acl d ON d.defaclrole = maker AND d.defaclnamespace IN (0, o.relnamespace)
+     AND d.defaclobjtype = CASE o.acl_type WHEN 's' THEN 'S' ELSE o.acl_type END
+    CROSS JOIN LATERAL aclexplode(d.defaclacl) AS e
+    WHERE e.grantee <> maker
+    UNION ALL
+    SELECT name, 3, format('ALTER %s %s OWNER TO %I', kind, name, pg_get_userbyid(relowner)) FROM made WHERE relowner <> maker
+    UNION ALL
+    SELECT name, 4, format('REVOKE ALL ON %s FROM %s', granted, quote_ident(pg_get_userbyid(relowner))) FROM made WHERE restates_owner
+    UNION ALL
+    SELECT o.name, 5, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(a.attname) || ')', o.granted,
+                     CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END, CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
+    FROM made o
+    CROSS JOIN LATERAL (SELECT NULL::name, coalesce(o.relacl, ARRAY[o.full_rights])
+                        UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = o.oid) AS a (attname, acl)
+    CROSS JOIN LATERAL aclexplode(a.acl) AS e
+    WHERE e.grantee <> o.relowner OR o.restates_owner OR a.attname IS NOT NULL
+    UNION ALL
+    SELECT o.name, 6, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('%s %s', o.kind, o.name) ELSE format('COLUMN %s.%I', o.name, a.attname) END,
+                     d.description)
+    FROM made o
+    JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = o.oid
+    LEFT JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum = d.objsubid
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_remade(oid, oid) IS
+'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
+
+CREATE FUNCTION @extschema@.flake_definitions(relations oid[], attributes name[], views oid[],
+    OUT what text, OUT relation oid, OUT query text, OUT named oid[])
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+    WITH definition (n, what, classid, objid, relation, expressions) AS (
+        SELECT 0, format('index %s', indexrelid::regclass), 'pg_class'::regclass, indexrelid, indrelid,
+               concat_ws(', ', pg_get_expr(indexprs, indrelid), pg_get_expr(indpred, indrelid))
+        FROM pg_index WHERE indexprs IS NOT NULL OR indpred IS NOT NULL
+        UNION ALL
+        SELECT 0, format('constraint %I of table %s', conname, conrelid::regclass), 'pg_constraint'::regclass, oid, conrelid,
+               pg_get_expr(conbin, conrelid)
+        FROM pg_constraint WHERE contype = 'c' AND conrelid <> 0
+        UNION ALL
+        SELECT 0, format('statistics object %s', stxname), 'pg_statistic_ext'::regclass, oid, stxrelid,
+               array_to_string(pg_get_statisticsobjdef_expressions(oid), ', ')
+        FROM pg_statistic_ext WHERE stxexprs IS NOT NULL
+        UNION ALL
+        SELECT v.n, format('view %s', v.id::regclass), 'pg_rewrite'::regclass, w.oid, v.id, NULL
+        FROM unnest(views) WITH ORDINALITY AS v (id, n)
+        JOIN pg_rewrite w ON w.ev_class = v.id AND w.rulename = '_RETURN'
+    )
+    SELECT f.what, f.relation,
+           CASE WHEN f.n > 0 THEN pg_get_viewdef(f.relation) ELSE format('SELECT %s FROM ONLY %s', f.expressions, f.relation::regclass) END,
+           ARRAY(SELECT DISTINCT refobjid FROM pg_depend
+                 WHERE classid = f.classid AND objid = f.objid AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
+    FROM definition f
+    WHERE f.n > 0 OR EXISTS (
+        SELECT FROM unnest(relations, attributes) AS u (relation, attname)
+        JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname
+        JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = a.attrelid AND d.refobjsubid = a.attnum
+        WHERE d.classid = f.classid AND d.objid = f.objid)
+    ORDER BY f.n, f.what
+$function$;
+
+COMMENT ON FUNCTION @extschema@.flake_definitions(oid[], name[], oid[]) IS
+'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and the functions and operators that it names; for functions of flakeid';
+
 CREATE FUNCTION @extschema@.flake_migrate_guarded(ticket @extschema@.flake_ticket,
     target regclass, attribute name, shard int,
     generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
@@ -2420,8 +2735,14 @@ DECLARE
     col pg_catalog.record;
     relations pg_catalog.oid[]; -- the columns to be widened
     attributes pg_catalog.name[];
+    all_relations pg_catalog.oid[];     -- with those that inherit them
+    all_attributes pg_catalog.name[];
     tables pg_catalog.oid[];    -- the tables to be locked
     views pg_catalog.oid[];     -- views on them, those on others last
+    unsorted pg_catalog.oid[];
+    ready pg_catalog.oid[];
+    namers pg_catalog.oid[];    -- each of these views names the one at the same place below
+    namees pg_catalog.oid[];
     view_names pg_catalog.text[];
     schemas pg_catalog.oid[];
     types pg_catalog.oid[];     -- what the views name
@@ -2434,11 +2755,18 @@ DECLARE
     began pg_catalog.timestamptz := clock_timestamp();
     waits_until pg_catalog.timestamptz;
     sequence pg_catalog.record;
+    sequence_name pg_catalog.text;
     problem pg_catalog.record;
     largest bigint;
     is_refused boolean;
     hint pg_catalog.text;
     named pg_catalog.jsonb;
+    definition pg_catalog.record;
+    meaning pg_catalog.record;
+    meant pg_catalog.text;
+    retyped pg_catalog.int2[];  -- columns of all_relations, and of views, that get other types
+    retyped_of pg_catalog.oid[];
+    new_types pg_catalog.oid[];
     steps pg_catalog.text[];    -- for flake_execute_steps()
 BEGIN
     PERFORM @extschema@.flake_guard_relation(ticket, generator::oid, false);
@@ -2478,58 +2806,96 @@ BEGIN
                 DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
         END IF;
 
-        -- It, and the columns that refer to it, and so on; of partitioned tables, the
-        -- topmost.  Those that are not bigint yet have to be.
+        -- It, those that inherit it, the columns that refer to these, what they are
+        -- inherited from, and so on.  Those that are not bigint yet have to be.
         WITH RECURSIVE reference AS MATERIALIZED (
-            SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid) AS relation, a.attname,
-                   coalesce(pg_partition_root(k.confrelid), k.confrelid) AS to_relation, b.attname AS to_attname
+            SELECT k.conrelid AS relation, a.attname, k.confrelid AS to_relation, b.attname AS to_attname
             FROM pg_constraint k, unnest(k.conkey, k.confkey) AS u (from_key, to_key), pg_attribute a, pg_attribute b
             WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
               AND b.attrelid = k.confrelid AND b.attnum = u.to_key
         ), related (relation, attname) AS (
             SELECT target::oid, attribute
             UNION
-            SELECT r.relation::oid, r.attname
-            FROM related JOIN reference r ON r.to_relation = related.relation AND r.to_attname = related.attname
+            SELECT n.relation, n.attname
+            FROM related
+            CROSS JOIN LATERAL (
+                SELECT r.relation, r.attname FROM reference r WHERE r.to_relation = related.relation AND r.to_attname = related.attname
+                UNION ALL
+                SELECT inhrelid, related.attname FROM pg_inherits WHERE inhparent = related.relation
+                UNION ALL
+                SELECT i.inhparent, related.attname
+                FROM pg_inherits i
+                JOIN pg_attribute h ON h.attrelid = i.inhrelid AND h.attname = related.attname AND h.attinhcount > 0
+                JOIN pg_attribute p ON p.attrelid = i.inhparent AND p.attname = related.attname
+                WHERE i.inhrelid = related.relation) AS n
+        ), narrow AS (
+            SELECT r.relation, r.attname, a.attnum, a.attinhcount
+            FROM related r
+            JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname
+            JOIN pg_type t ON t.oid = a.atttypid
+            WHERE 'bigint'::regtype NOT IN (t.oid, t.typbasetype)
         )
-        SELECT array_agg(r.relation ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
-               array_agg(r.attname ORDER BY r.relation, a.attnum) FILTER (WHERE a.atttypid <> 'bigint'::regtype),
-               ARRAY(SELECT t
-                     FROM (SELECT relation FROM related
+        SELECT array_agg(n.relation ORDER BY n.relation, n.attnum) FILTER (WHERE n.attinhcount = 0),
+               array_agg(n.attname ORDER BY n.relation, n.attnum) FILTER (WHERE n.attinhcount = 0),
+               array_agg(n.relation ORDER BY n.relation, n.attnum),
+               array_agg(n.attname ORDER BY n.relation, n.attnum),
+               ARRAY(SELECT DISTINCT t
+                     FROM (SELECT o.relation FROM related o JOIN pg_attribute a ON a.attrelid = o.relation AND a.attname = o.attname AND a.attinhcount = 0
                            UNION    -- those that a widened column refers to: its foreign keys are made anew
-                           SELECT f.to_relation::oid FROM related JOIN reference f USING (relation, attname)) AS r (t)
+                           SELECT coalesce(pg_partition_root(f.to_relation)::oid, f.to_relation)
+                           FROM related JOIN reference f USING (relation, attname)) AS r (t)
                      -- Those of others may be referred to, but not be locked beforehand.
                      WHERE t = target OR has_table_privilege(t, 'UPDATE, DELETE, TRUNCATE'))
-        INTO relations, attributes, tables
-        FROM related r JOIN pg_attribute a ON a.attrelid = r.relation AND a.attname = r.attname;
+        INTO relations, attributes, all_relations, all_attributes, tables
+        FROM narrow n;
         IF relations IS NULL THEN
             tables := ARRAY[target::oid];
         END IF;
 
-        -- The type of a column cannot change under a view.
-        WITH RECURSIVE dependent (oid, depth) AS (
-            SELECT w.ev_class, 1
-            FROM unnest(relations, attributes) AS u (relation, attname)
-            CROSS JOIN LATERAL (SELECT u.relation AS id UNION SELECT relid FROM pg_partition_tree(u.relation)) AS t
-            JOIN pg_attribute a ON a.attrelid = t.id AND a.attname = u.attname
-            JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = t.id AND d.refobjsubid = a.attnum
-             AND d.classid = 'pg_rewrite'::regclass
-            JOIN pg_rewrite w ON w.oid = d.objid
+        -- The type of a column cannot change under a view, nor a view's under another.
+        WITH RECURSIVE naming AS MATERIALIZED (
+            SELECT DISTINCT w.ev_class AS view, coalesce(nullif(t.typrelid, 0), nullif(e.typrelid, 0), d.refobjid) AS relation, d.refobjsubid AS attnum
+            FROM pg_rewrite w
+            JOIN pg_class c ON c.oid = w.ev_class AND c.relkind = 'v'
+            JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid
+             AND (d.refclassid = 'pg_type'::regclass
+                  OR d.refclassid = 'pg_class'::regclass AND (d.refobjid <> c.oid OR d.refobjsubid > 0))
+            LEFT JOIN pg_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
+            LEFT JOIN pg_type e ON e.oid = t.typelem
+            WHERE w.rulename = '_RETURN'
+        ), dependent (view) AS (
+            SELECT n.view
+            FROM unnest(all_relations, all_attributes) AS u (relation, attname)
+            JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname
+            JOIN naming n ON n.relation = u.relation AND n.attnum = a.attnum
             UNION
-            SELECT w.ev_class, v.depth + 1
-            FROM dependent v
-            JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = v.oid AND d.classid = 'pg_rewrite'::regclass
-            JOIN pg_rewrite w ON w.oid = d.objid AND w.ev_class <> v.oid
+            SELECT n.view FROM dependent JOIN naming n ON n.relation = dependent.view
         )
-        SELECT array_agg(oid ORDER BY depth, oid) INTO views
-        FROM (SELECT oid, max(depth) AS depth FROM dependent GROUP BY oid) AS v;
+        SELECT ARRAY(SELECT view FROM dependent), array_agg(n.view), array_agg(n.relation) INTO unsorted, namers, namees
+        FROM naming n WHERE n.view IN (SELECT view FROM dependent) AND n.relation IN (SELECT view FROM dependent);
+        views := NULL;
+        LOOP
+            ready := ARRAY(SELECT v FROM unnest(unsorted) AS v
+                           WHERE NOT EXISTS (SELECT FROM unnest(namers, namees) AS n (view, relation)
+                                             WHERE n.view = v AND n.relation = ANY (unsorted))
+                           ORDER BY v);
+            EXIT WHEN ready = '{}';
+            views := views || ready;
+            unsorted := ARRAY(SELECT v FROM unnest(unsorted) AS v WHERE v <> ALL (ready));
+        END LOOP;
+        IF unsorted <> '{}' THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = format('View %s is one of several that are defined by each other.', unsorted[1]::regclass),
+                HINT = 'Drop it before.';
+        END IF;
 
         -- From here on nobody else renames the schemas of what will be named.
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
                          WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views));
         PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
         locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
-              || ARRAY(SELECT v FROM unnest(views) WITH ORDINALITY AS u (v, i) JOIN pg_class c ON c.oid = v AND c.relkind = 'v' ORDER BY i);
+              || coalesce(views, '{}');
         EXIT WHEN dry_run OR locks = locked;
         first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
         BEGIN
@@ -2551,8 +2917,24 @@ BEGIN
         END;
     END LOOP;
 
-    -- What one role has written is not executed as another that does not trust it:
-    -- neither to find the largest, nor to change a type, which makes foreign keys anew.
+    -- What PostgreSQL would say in the midst of it
+    SELECT CASE WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('must be owner of %s', pg_describe_object('pg_class'::regclass, c.oid, 0))
+                ELSE format('permission denied for schema %s', c.relnamespace::regnamespace) END AS message
+    INTO problem
+    FROM (SELECT target::oid, col.attidentity <> '' AND NOT drop_sequence
+          UNION SELECT unnest(relations), false
+          UNION SELECT unnest(views), true) AS o (oid, makes)
+    JOIN pg_class c ON c.oid = o.oid
+    WHERE NOT pg_has_role(c.relowner, 'USAGE')
+       OR o.makes AND NOT (has_schema_privilege(c.relnamespace, 'CREATE')
+                           AND ((SELECT rolsuper FROM pg_roles r WHERE r.oid = caller) OR has_schema_privilege(c.relowner, c.relnamespace, 'CREATE')))
+    ORDER BY c.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem.message;
+    END IF;
+
+    -- What one role has written is not executed as another that does not trust it.  To
+    -- change a type makes foreign keys anew.
     SELECT c.oid, p.relation, c.relowner, o.relowner AS role INTO problem
     FROM (SELECT target::oid UNION SELECT unnest(relations)) AS p (relation)
     JOIN pg_class o ON o.oid = p.relation
@@ -2584,21 +2966,38 @@ BEGIN
             HINT = 'Give both tables the same owner, or drop what would be evaluated.';
     END IF;
 
-    -- This can execute what is the owner's, so what it can change is looked at later.
-    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+    -- What the default has been: an identity's, a serial's, or another sequence
+    SELECT c.oid, c.relnamespace, c.relpersistence, q.* INTO sequence
+    FROM pg_depend d
+    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
+    JOIN pg_sequence q ON q.seqrelid = c.oid
+    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
+           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
+      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
+                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+    ORDER BY d.deptype = 'i' DESC LIMIT 1;
 
-    SELECT c.relname, r.reason INTO problem
-    FROM unnest(views) AS v (id)
-    JOIN pg_class c ON c.oid = v.id
-    CROSS JOIN LATERAL (SELECT CASE
-        WHEN c.relkind <> 'v' THEN 'It is not a plain view.'
-        WHEN EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND rulename <> '_RETURN') THEN 'It has rules.'
-        WHEN EXISTS (SELECT FROM pg_trigger WHERE tgrelid = c.oid) THEN 'It has triggers.'
-        WHEN EXISTS (SELECT FROM pg_attrdef WHERE adrelid = c.oid) THEN 'It has defaults.'
+    IF FOUND THEN
+        PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
+        schemas := schemas || sequence.relnamespace;
+        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+    END IF;
+
+    SELECT o.detail, o.hint INTO problem
+    FROM @extschema@.flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
+                                    CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
+    IF NOT FOUND THEN
         -- To read a constant of a domain, or of a type with one in it, is to check it;
         -- and what is executed meanwhile can give a check to a domain, and a domain to
         -- a composite type.
-        WHEN EXISTS (
+        SELECT format('View %s has a domain or a composite type in it whose owner, another role, can write a check for it.', c.oid::regclass) AS detail,
+               'Drop it before, and create it again afterwards.' AS hint
+        INTO problem
+        FROM unnest(views) AS v (id)
+        JOIN pg_class c ON c.oid = v.id
+        WHERE EXISTS (
             WITH RECURSIVE part (oid) AS (
                 SELECT d.refobjid
                 FROM pg_rewrite w
@@ -2618,15 +3017,66 @@ BEGIN
             SELECT FROM part
             JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller AND t.typtype IN ('c', 'd') AND t.typrelid <> ALL (views)
             JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
-        ) THEN 'It has a domain or a composite type in it whose owner, another role, can write a check for it.'
-        END) AS r (reason)
-    WHERE r.reason IS NOT NULL LIMIT 1;
+        )
+        LIMIT 1;
+    END IF;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-            MESSAGE = format('cannot change the type of column "%s" of table "%s" under "%s"', attribute, col.relname, problem.relname),
-            DETAIL = problem.reason,
-            HINT = 'Drop it before, and create it again afterwards.';
+            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = problem.detail,
+            HINT = problem.hint;
     END IF;
+
+    -- Definitions that are executed again as text must mean then what they mean now.
+    SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
+    FROM unnest(all_relations, all_attributes) AS u (relation, attname)
+    JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
+    FOR definition IN SELECT d.* FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d LOOP
+        BEGIN
+            SELECT r.result_types, r.named INTO meaning
+            FROM @extschema@.flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
+            meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
+                          THEN 'A name in its definition would come to mean something else.' END;
+        EXCEPTION
+            WHEN insufficient_privilege THEN
+                RAISE;
+            WHEN syntax_error_or_access_rule_violation THEN
+                meant := format('PostgreSQL would say: %s.', SQLERRM);
+        END;
+        IF meant IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, definition.what),
+                DETAIL = meant,
+                HINT = 'Drop it before, and create it again afterwards.';
+        END IF;
+        -- so do other columns of a view
+        SELECT retyped_of || array_agg(a.attrelid), retyped || array_agg(a.attnum), new_types || array_agg(t.type)
+        INTO retyped_of, retyped, new_types
+        FROM unnest(meaning.result_types) WITH ORDINALITY AS t (type, n)
+        JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type
+        WHERE a.attrelid = ANY (views);
+    END LOOP;
+
+    -- It must be able to mint at all, here and now.
+    SELECT CASE WHEN s.state IN ('detached', 'leased') THEN format('Shard %s is %s.', p.shard, s.state)
+                WHEN s.state IS NULL AND current_setting('flakeid.require_attach')::boolean
+                THEN format('Shard %s is not attached, and the setting "flakeid.require_attach" is on.', p.shard)
+                WHEN clock_timestamp() NOT BETWEEN i.starts AND i.ends THEN format('Its ids are from %s to %s.', i.starts, i.ends)
+                WHEN has_sequence_privilege(p.generator, 'USAGE')
+                     AND NOT @extschema@.flake_would_exceed(p.generator, p.shard, (-9223372036854775808)::bigint)
+                THEN 'It has handed out all of its ids.' END AS reason
+    INTO problem
+    FROM (VALUES (flake_migrate_guarded.generator, flake_migrate_guarded.shard)) AS p (generator, shard)
+    CROSS JOIN @extschema@.flake_layout_info(layout) AS i
+    LEFT JOIN @extschema@.flake_shards s ON s.generator::oid = p.generator::oid AND s.shard = p.shard;
+    IF problem.reason IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('generator "%s" cannot mint ids of shard %s', generator, shard),
+            DETAIL = problem.reason,
+            HINT = 'Migrate to another shard or generator, or attach the shard before with flake_attach().';
+    END IF;
+
+    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
 
     -- New ids must exceed those that there are, on every shard.  With UPDATE on the
     -- generator they are made to, if the tick after that of the largest can be
@@ -2657,9 +3107,9 @@ BEGIN
     END IF;
     IF is_refused THEN
         BEGIN
-            hint := CASE WHEN has_time THEN format('flake_create_generator(%L, %L)', col.relname || '_' || attribute || '_flake',
-                                                                @extschema@.flake_layout_above(layout, largest, '1 day'::interval))
-                         ELSE format('flake_create_generator(%L, %L, after => %s)', col.relname || '_' || attribute || '_flake', layout, largest) END;
+            hint := format('flake_create_generator(%L, %L%s)', quote_ident(col.relname || '_' || attribute || '_flake'),
+                           CASE WHEN has_time THEN @extschema@.flake_layout_above(layout, largest, '1 day'::interval) ELSE layout END,
+                           CASE WHEN NOT has_time THEN format(', after => %s', largest) END);
         EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
             hint := NULL;       -- none of these bits would do
         END;
@@ -2671,46 +3121,31 @@ BEGIN
                         ELSE ' Or migrate as a role with UPDATE on the generator, to let its ids begin after that.' END;
     END IF;
 
-    -- What the default has been: an identity's, a serial's, or another sequence
-    SELECT c.oid, c.relname, c.relnamespace, c.relowner, n.nspname, q.* INTO sequence
-    FROM pg_depend d
-    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
-    JOIN pg_namespace n ON n.oid = c.relnamespace
-    JOIN pg_sequence q ON q.seqrelid = c.oid
-    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
-           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
-           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
-           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
-      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
-                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
-    ORDER BY d.deptype = 'i' DESC LIMIT 1;
-
-    IF FOUND THEN
-        PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
-        schemas := schemas || sequence.relnamespace;
-        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
-    END IF;
-
     -- The statements.  Those that can execute what somebody has written, such as
     -- the expression of an index, are executed as the table's owner; others, for
     -- which he may lack a privilege, as the caller.
     steps := ARRAY[[caller::text, NULL, NULL, format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE',
         (SELECT string_agg(t::regclass::text, ', ' ORDER BY t) FROM unnest(tables) AS t))]];
     steps := steps || (
-        SELECT array_agg(ARRAY[caller::text, v::regclass::text, v::text, format('DROP VIEW %s', v::regclass)] ORDER BY i DESC)
-        FROM unnest(views) WITH ORDINALITY AS t (v, i));
+        SELECT array_agg(ARRAY[caller::text, v::regclass::text, v::text, format('DROP VIEW %s', m.name)] ORDER BY i DESC)
+        FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@.flake_remade(v, caller) AS m WHERE m.step = 0);
     IF col.attidentity <> '' THEN
         steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
                                  format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute)]];
         IF NOT drop_sequence THEN
             EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
+            SELECT m.name INTO sequence_name FROM @extschema@.flake_remade(sequence.oid, caller) AS m WHERE m.step = 0;
             steps := steps
                 || ARRAY[[caller::text, NULL, NULL,
-                    format('CREATE SEQUENCE %I.%I AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s', sequence.nspname, sequence.relname,
-                           sequence.seqtypid::regtype, sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
+                    format('CREATE %sSEQUENCE %s AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
+                           CASE sequence.relpersistence WHEN 'u' THEN 'UNLOGGED ' END, sequence_name, sequence.seqtypid::regtype,
+                           sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
                            CASE WHEN sequence.seqcycle THEN ' CYCLE' END)]]
-                || ARRAY[[caller::text, format('%I.%I', sequence.nspname, sequence.relname), NULL,
-                    format('SELECT setval(%L, %s, %L)', format('%I.%I', sequence.nspname, sequence.relname), problem.last_value, problem.is_called)]];
+                || ARRAY[[caller::text, sequence_name, NULL,
+                    format('SELECT setval(%L, %s, %L)', sequence_name, problem.last_value, problem.is_called)]]
+                || (SELECT array_agg(ARRAY[caller::text, NULL, NULL, m.command] ORDER BY m.step, m.command)
+                    FROM @extschema@.flake_remade(sequence.oid, caller) AS m WHERE m.step > 0)
+                || ARRAY[[caller::text, NULL, NULL, format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence_name, target, attribute)]];
         END IF;
     ELSE
         steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
@@ -2736,32 +3171,14 @@ BEGIN
         SELECT array_agg(ARRAY[caller::text, NULL, NULL, t.s] ORDER BY v.i, t.step, t.s)
         FROM unnest(views) WITH ORDINALITY AS v (id, i)
         JOIN pg_class c ON c.oid = v.id
+        CROSS JOIN LATERAL @extschema@.flake_remade(c.oid, caller) AS m
         CROSS JOIN LATERAL (
-            SELECT 1, format('CREATE VIEW %s%s AS %s', c.oid::regclass,
-                             (SELECT format(' WITH (%s)', string_agg(format('%I = %L', option_name, option_value), ', '))
-                              FROM pg_options_to_table(c.reloptions) HAVING count(*) > 0),
-                             rtrim(pg_get_viewdef(c.oid), ';'))
-            UNION ALL
-            SELECT DISTINCT 2, format('REVOKE ALL ON %s FROM %s', c.oid::regclass,  -- what is granted by default
-                                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)
-            FROM pg_default_acl d, aclexplode(d.defaclacl) AS e
-            WHERE d.defaclrole = quote_ident(current_user)::regrole AND d.defaclnamespace IN (0, c.relnamespace)
-              AND d.defaclobjtype = 'r' AND e.grantee <> d.defaclrole
-            UNION ALL
-            SELECT 3, format('ALTER VIEW %s OWNER TO %I', c.oid::regclass, pg_get_userbyid(c.relowner))
-            WHERE pg_get_userbyid(c.relowner) <> current_user
-            UNION ALL
-            SELECT 4, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(o.attname) || ')', c.oid::regclass,
-                             CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END,
-                             CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
-            FROM (SELECT NULL::name, c.relacl UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = c.oid) AS o (attname, acl),
-                 aclexplode(o.acl) AS e
-            WHERE e.grantee <> c.relowner
-            UNION ALL
-            SELECT 5, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('VIEW %s', c.oid::regclass)
-                                                   ELSE format('COLUMN %s.%I', c.oid::regclass, a.attname) END, d.description)
-            FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
-            WHERE d.classoid = 'pg_class'::regclass AND d.objoid = c.oid
+            SELECT m.step, CASE m.step WHEN 0
+                THEN format('CREATE VIEW %s%s AS %s', m.name,
+                            (SELECT format(' WITH (%s)', string_agg(format('%I = %L', option_name, option_value), ', '))
+                             FROM pg_options_to_table(c.reloptions) HAVING count(*) > 0),
+                            rtrim(pg_get_viewdef(c.oid), ';'))
+                ELSE m.command END
         ) AS t (step, s));
 
     IF NOT dry_run THEN
@@ -2770,7 +3187,8 @@ BEGIN
         tables := ARRAY(WITH RECURSIVE heir (oid) AS (SELECT unnest(relations)
                                                       UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
                         SELECT oid FROM heir);
-        view_names := ARRAY(SELECT v::regclass::text FROM unnest(views) WITH ORDINALITY AS t (v, i) ORDER BY i);
+        view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@.flake_remade(v, caller) AS m
+                            WHERE m.step = 0 ORDER BY i);
         named := @extschema@.flake_named_by(tables, coalesce(views, '{}'));
         types := ARRAY(SELECT DISTINCT d.refobjid
                        FROM pg_rewrite w
@@ -2810,7 +3228,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for views that cannot be created again, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 
 -- Watch

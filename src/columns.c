@@ -5,9 +5,9 @@
  *
  * The catalogs know which columns have a default that mints from a generator,
  * and which own it.  flake_rewind() searches these for ids that could come
- * again.
+ * again, and flake_migrate() a column for what new ids must exceed.
  *
- * It is a superuser who searches, and the tables are anybody's.  So no query is
+ * It may be a superuser who searches, and the tables are anybody's.  So no query is
  * executed: a view, an expression, a cast or a policy would be code of others,
  * and the name of a table can come to mean another one.  Columns are found and
  * locked by their numbers, read with the access methods, and compared by
@@ -45,7 +45,11 @@
 #include "funcapi.h"
 #include "generator.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "nodes/readfuncs.h"
 #include "parser/parse_func.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -56,6 +60,7 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_columns);
+PG_FUNCTION_INFO_V1(flake_largest);
 
 /* Functions that mint from a generator of the extension's own. */
 static const struct
@@ -218,6 +223,7 @@ flake_columns(PG_FUNCTION_ARGS)
 typedef struct Search
 {
 	char	   *column;			/* its name, for messages */
+	const char *hint;
 	Oid			type;			/* one of those that id_of() knows */
 	int64		below;
 	bool		found;
@@ -232,8 +238,7 @@ cannot_search(const Search *search, const char *reason)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("cannot search column %s for ids", search->column),
 			 errdetail_internal("%s", reason),
-			 errhint("If no id above %lld is in use, pass force => true.",
-					 (long long) search->below)));
+			 search->hint != NULL ? errhint("%s", search->hint) : 0));
 }
 
 /*
@@ -260,8 +265,15 @@ id_of(const Search *search, Datum value)
 	MemoryContext context = CurrentMemoryContext;
 	volatile int64 id = 0;
 
-	if (search->type == INT8OID)
-		return DatumGetInt64(value);
+	switch (search->type)
+	{
+		case INT8OID:
+			return DatumGetInt64(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+	}
 	PG_TRY();
 	{
 		if (search->type == NUMERICOID)
@@ -289,15 +301,41 @@ heed(Search *search, int64 id)
 	}
 }
 
+/* An integer type, and the operator by which it is above a bigint. */
+typedef struct IntegerType
+{
+	Oid			type;
+	RegProcedure above;
+} IntegerType;
+
+static const IntegerType integer_types[] =
+{
+	{INT8OID, F_INT8GT},
+	{INT4OID, F_INT48GT},
+	{INT2OID, F_INT28GT},
+};
+
+/* NULL for other types. */
+static const IntegerType *
+integer_type(Oid type)
+{
+	for (size_t i = 0; i < lengthof(integer_types); i++)
+	{
+		if (integer_types[i].type == type)
+			return &integer_types[i];
+	}
+	return NULL;
+}
+
 /*
- * An index that sorts a table by a bigint column, and how to read it from the
+ * An index that sorts a table by an integer column, and how to read it from the
  * largest value on; InvalidOid if there is none.
  *
  * Whether it is partial is seen without looking at its predicate: to get that
  * from the relcache is to evaluate its constant parts.
  */
 static Oid
-find_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
+find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *direction)
 {
 	List	   *indexes;
 	ListCell   *lc;
@@ -315,7 +353,7 @@ find_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
 			form->indkey.values[0] == attribute &&
 			index->rd_rel->relam == BTREE_AM_OID &&
 			index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
-			index->rd_opcintype[0] == INT8OID &&
+			index->rd_opcintype[0] == type &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		{
 			found = RelationGetRelid(index);
@@ -340,8 +378,9 @@ search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
-	ScanKeyInit(&key, attribute, BTGreaterStrategyNumber, F_INT8GT,
-				Int64GetDatum(search->below));
+	ScanKeyEntryInitialize(&key, 0, attribute, BTGreaterStrategyNumber, INT8OID,
+						   InvalidOid, integer_type(search->type)->above,
+						   Int64GetDatum(search->below));
 	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
 	tuple = systable_getnext_ordered(scan, direction);
 	if (HeapTupleIsValid(tuple))
@@ -350,7 +389,7 @@ search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
 		Datum		value = heap_getattr(tuple, attribute,
 										 RelationGetDescr(rel), &isnull);
 
-		heed(search, DatumGetInt64(value));
+		heed(search, id_of(search, value));
 	}
 	systable_endscan_ordered(scan);
 	index_close(index, NoLock);
@@ -423,8 +462,8 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 
 	/* With the lock on the table, what is committed by now. */
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	index = search->type != INT8OID ? InvalidOid
-		: find_index(rel, attribute, &direction);
+	index = integer_type(search->type) == NULL ? InvalidOid
+		: find_index(rel, attribute, search->type, &direction);
 	if (OidIsValid(index))
 		search_index(search, rel, attribute, index, direction, snapshot);
 	else
@@ -455,12 +494,77 @@ lock_inheritors(Oid relation)
 	return found;
 }
 
-/* Searches a column with all of its partitions and children. */
-static void
-search_column(Relation rel, AttrNumber attribute, int64 below, LiveIds *live)
+/* For looking for calls of the extension's functions, but for one. */
+typedef struct OwnCalls
+{
+	Oid			extension;
+	Node	   *topmost;
+} OwnCalls;
+
+static bool
+calls_own(Node *node, OwnCalls *calls)
+{
+	if (node == NULL || node == calls->topmost)
+		return false;
+	if (IsA(node, FuncExpr) &&
+		getExtensionOfObject(ProcedureRelationId,
+							 ((FuncExpr *) node)->funcid) == calls->extension)
+		return true;
+	return expression_tree_walker(node, calls_own, calls);
+}
+
+/*
+ * Whether a column gets ids as they are, cast to its type, if it gets any by its
+ * default; and not such as flake_to_text() or flake_seal() make of them.
+ */
+static bool
+gets_plain_ids(Relation rel, AttrNumber attribute, Oid function)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	OwnCalls	calls = {0};
+	Node	   *value = NULL;
+
+	calls.extension = getExtensionOfObject(ProcedureRelationId, function);
+	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum == attribute)
+			value = stringToNode(constr->defval[i].adbin);
+	}
+	for (calls.topmost = value; calls.topmost != NULL;)
+	{
+		if (IsA(calls.topmost, RelabelType))
+			calls.topmost = (Node *) ((RelabelType *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, CoerceViaIO))
+			calls.topmost = (Node *) ((CoerceViaIO *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, CoerceToDomain))
+			calls.topmost = (Node *) ((CoerceToDomain *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, FuncExpr) &&
+				 ((FuncExpr *) calls.topmost)->funcformat != COERCE_EXPLICIT_CALL)
+			calls.topmost = linitial(((FuncExpr *) calls.topmost)->args);
+		else
+			break;
+	}
+	if (calls.topmost != NULL && IsA(calls.topmost, FuncExpr))
+	{
+		char	   *name = get_func_name(((FuncExpr *) calls.topmost)->funcid);
+
+		if (name == NULL ||
+			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0))
+			calls.topmost = NULL;
+	}
+	return !calls_own(value, &calls);
+}
+
+/*
+ * A search in a column with all of its partitions and children; with a function of
+ * the extension, of ids that the default has minted.
+ */
+static Search
+search_tree(Relation rel, AttrNumber attribute, int64 below, const char *hint,
+			Oid function)
 {
 	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
-	Search		search = {0};
+	Search		search = {.below = below,.hint = hint};
 	ListCell   *lc;
 
 	search.column = psprintf("%s.%s",
@@ -468,18 +572,30 @@ search_column(Relation rel, AttrNumber attribute, int64 below, LiveIds *live)
 														RelationGetRelationName(rel)),
 							 quote_identifier(NameStr(form->attname)));
 	search.type = getBaseType(form->atttypid);
-	search.below = below;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION &&
 		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
 		cannot_search(&search, "It is not in a table.");
-	if (search.type != INT8OID && search.type != NUMERICOID &&
+	if (integer_type(search.type) == NULL && search.type != NUMERICOID &&
 		search.type != TEXTOID && search.type != VARCHAROID)
 		cannot_search(&search, psprintf("Its type is %s.",
 										format_type_be(search.type)));
-
+	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
+		cannot_search(&search, "Its default makes something else of ids.");
 	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
 		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
+	return search;
+}
+
+/* Searches a column that takes its values from a generator. */
+static void
+search_column(Relation rel, AttrNumber attribute, int64 below, Oid function,
+			  LiveIds *live)
+{
+	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
+								(long long) below);
+	Search		search = search_tree(rel, attribute, below, hint, function);
+
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))
 	{
@@ -508,8 +624,41 @@ flake_find_live_ids(Oid sequence, int64 below, Oid function)
 			continue;
 		if (!TupleDescAttr(RelationGetDescr(rel),
 						   column->objectSubId - 1)->attisdropped)
-			search_column(rel, column->objectSubId, below, &live);
+			search_column(rel, column->objectSubId, below, function, &live);
 		relation_close(rel, NoLock);
 	}
 	return live;
+}
+
+/*
+ * flake_largest(ticket flake_ticket, relation oid, attribute name) returns bigint
+ *
+ * The largest value in a column of an integer type.
+ */
+Datum
+flake_largest(PG_FUNCTION_ARGS)
+{
+	Relation	rel = try_relation_open(PG_GETARG_OID(1), AccessShareLock);
+	AttrNumber	attribute;
+	Search		search;
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
+	if (!has_privs_of_role(GetUserId(), rel->rd_rel->relowner))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	attribute = get_attnum(RelationGetRelid(rel), NameStr(*PG_GETARG_NAME(2)));
+	if (attribute <= InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						NameStr(*PG_GETARG_NAME(2)), RelationGetRelationName(rel))));
+	search = search_tree(rel, attribute, PG_INT64_MIN, NULL, InvalidOid);
+	relation_close(rel, NoLock);
+	if (!search.found)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(search.max);
 }

@@ -34,7 +34,9 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/namespace.h"
@@ -47,11 +49,17 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "guard.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "own_table.h"
+#include "parser/analyze.h"
+#include "parser/parse_expr.h"
 #include "parser/parse_func.h"
+#include "parser/parse_relation.h"
+#include "parser/parser.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -65,7 +73,7 @@
 
 PG_FUNCTION_INFO_V1(flake_execute_as);
 PG_FUNCTION_INFO_V1(flake_execute_steps);
-PG_FUNCTION_INFO_V1(flake_largest);
+PG_FUNCTION_INFO_V1(flake_rebind);
 PG_FUNCTION_INFO_V1(flake_trusts);
 
 /* Executes a command; SPI is connected. */
@@ -600,56 +608,171 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+/* Columns that are read as if they had another type. */
+typedef struct Retyped
+{
+	Datum	   *relations;
+	Datum	   *attributes;
+	Datum	   *types;
+	int			count;
+	PreParseColumnRefHook hook;
+} Retyped;
+
+/* A reference to a column, with the type that the column is to have. */
+static Node *
+retype_column(ParseState *pstate, ColumnRef * reference)
+{
+	Retyped    *retyped = pstate->p_ref_hook_state;
+	Node	   *node;
+	Var		   *var;
+	RangeTblEntry *rte;
+
+	pstate->p_pre_columnref_hook = NULL;
+	node = transformExpr(pstate, (Node *) reference, pstate->p_expr_kind);
+	pstate->p_pre_columnref_hook = retyped->hook;
+	if (!IsA(node, Var))
+		return node;
+	var = (Var *) node;
+	rte = GetRTEByRangeTablePosn(pstate, var->varno, var->varlevelsup);
+	for (int i = 0; rte->rtekind == RTE_RELATION && i < retyped->count; i++)
+	{
+		if (rte->relid != DatumGetObjectId(retyped->relations[i]) ||
+			var->varattno != DatumGetInt16(retyped->attributes[i]))
+			continue;
+		var->vartype = DatumGetObjectId(retyped->types[i]);
+		var->vartypmod = -1;
+		var->varcollid = get_typcollation(var->vartype);
+	}
+	return node;
+}
+
+static void
+set_up_retyping(ParseState *pstate, void *retyped)
+{
+	pstate->p_pre_columnref_hook = retype_column;
+	pstate->p_ref_hook_state = retyped;
+}
+
+/* Adds to a list which functions and operators a tree names. */
+static bool
+add_named(Node *node, List **named)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			*named = lappend_oid(*named, ((FuncExpr *) node)->funcid);
+			break;
+		case T_Aggref:
+			*named = lappend_oid(*named, ((Aggref *) node)->aggfnoid);
+			break;
+		case T_WindowFunc:
+			*named = lappend_oid(*named, ((WindowFunc *) node)->winfnoid);
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			*named = lappend_oid(*named, ((OpExpr *) node)->opno);
+			break;
+		case T_ScalarArrayOpExpr:
+			*named = lappend_oid(*named, ((ScalarArrayOpExpr *) node)->opno);
+			break;
+		case T_RowCompareExpr:
+			*named = list_concat(*named, ((RowCompareExpr *) node)->opnos);
+			break;
+		case T_SortGroupClause:
+			*named = lappend_oid(*named, ((SortGroupClause *) node)->eqop);
+			*named = lappend_oid(*named, ((SortGroupClause *) node)->sortop);
+			return false;
+		case T_Query:
+			return query_tree_walker((Query *) node, add_named, named,
+									 QTW_EXAMINE_SORTGROUP);
+		default:
+			break;
+	}
+	return expression_tree_walker(node, add_named, named);
+}
+
+static Datum
+array_of_oids(List *oids)
+{
+	Datum	   *datums = palloc(Max(list_length(oids), 1) * sizeof(Datum));
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, oids)
+		datums[count++] = ObjectIdGetDatum(lfirst_oid(cell));
+	return PointerGetDatum(construct_array(datums, count, OIDOID, sizeof(Oid),
+										   true, TYPALIGN_INT));
+}
+
 /*
- * flake_largest(ticket flake_ticket, relation oid, attribute name) returns bigint
+ * Makes constants with a type null: to read one of a composite type, an array or
+ * a range can be to check domains in it, which is to execute what others wrote.
+ */
+static bool
+forget_constants(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
+		((A_Const *) ((TypeCast *) node)->arg)->isnull = true;
+	return raw_expression_tree_walker(node, forget_constants, context);
+}
+
+/*
+ * flake_rebind(ticket flake_ticket, query text, relations oid[],
+ *	attributes int2[], types oid[]) returns record
  *
- * The largest value in a column of an integer type, as its table's owner sees
- * it: planning alone can execute what is in an index.  Rows that are hidden even
- * from him are an error.  So is a change of what the function that calls this
- * will name next (E1).
+ * What a query would mean if columns had other types: the types of its result,
+ * and the functions and operators of others than PostgreSQL that it would name.
+ * It is parsed, which here executes nothing of anybody, and nothing more.
  */
 Datum
-flake_largest(PG_FUNCTION_ARGS)
+flake_rebind(PG_FUNCTION_ARGS)
 {
-	OwnExtension own = look_at_extension(fcinfo->flinfo->fn_oid);
-	Relation	rel = try_relation_open(PG_GETARG_OID(1), AccessShareLock);
-	char	   *schema;
-	char	   *name;
-	char	   *query;
-	int			guc_level;
-	Datum		largest;
-	bool		isnull;
+	char	   *definition = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	RawStmt    *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT));
+	Retyped		retyped = {.hook = retype_column};
+	Query	   *query;
+	List	   *types = NIL;
+	List	   *all_named = NIL;
+	List	   *named = NIL;
+	ListCell   *cell;
+	TupleDesc	desc;
+	Datum		values[2];
+	bool		nulls[2] = {false, false};
 
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
-	schema = get_namespace_name(RelationGetNamespace(rel));
-	name = RelationGetRelationName(rel);
-	if (rel->rd_rel->relowner != GetUserId() && !flake_may_become(GetUserId(), rel->rd_rel->relowner))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind), name);
-	query = psprintf("SELECT pg_catalog.max(%s)::pg_catalog.int8 FROM %s",
-					 quote_identifier(NameStr(*PG_GETARG_NAME(2))),
-					 quote_qualified_identifier(schema, name));
-	if (RangeVarGetRelid(makeRangeVar(schema, name, -1), NoLock, true) != RelationGetRelid(rel))
-		changed_meanwhile(psprintf("relation \"%s\"", name));
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	guc_level = NewGUCNestLevel();
-	(void) set_config_option("row_security", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	execute_as_if_possible(rel->rd_rel->relowner, query);
-	AtEOXact_GUC(false, guc_level);
-	if (SPI_processed != 1)
-		elog(ERROR, "could not execute \"%s\"", query);
-	largest = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	SPI_finish();
-	relation_close(rel, NoLock);
-	check_extension(&own);
-	if (isnull)
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(largest);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), OIDOID, sizeof(Oid), true,
+					  TYPALIGN_INT, &retyped.relations, NULL, &retyped.count);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), INT2OID, sizeof(int16), true,
+					  TYPALIGN_SHORT, &retyped.attributes, NULL, &retyped.count);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), OIDOID, sizeof(Oid), true,
+					  TYPALIGN_INT, &retyped.types, NULL, &retyped.count);
+	(void) forget_constants(statement->stmt, NULL);
+	query = parse_analyze_withcb(statement, definition, set_up_retyping, &retyped,
+								 NULL);
+
+	foreach(cell, query->targetList)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+
+		if (!entry->resjunk)
+			types = lappend_oid(types, exprType((Node *) entry->expr));
+	}
+	(void) add_named((Node *) query, &all_named);
+	foreach(cell, all_named)
+	{
+		if (lfirst_oid(cell) >= FirstUnpinnedObjectId)
+			named = list_append_unique_oid(named, lfirst_oid(cell));
+	}
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	values[0] = array_of_oids(types);
+	values[1] = array_of_oids(named);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
+													  values, nulls)));
 }
 
 /* flake_trusts(role oid, other oid) returns boolean */

@@ -355,6 +355,19 @@ foreach my $case (
 	[
 		q(CREATE TABLE thing (id text DEFAULT flake_to_text(flake_id(5, 'loose_id')));)
 		  . q( INSERT INTO thing VALUES ('4lQ0aYx92KJ')),
+		qr/Its default makes something else of ids\./
+	],
+	[	# which could be read as numbers
+		q(CREATE TABLE thing (id text DEFAULT flake_to_text(flake_id(5, 'loose_id'), 16));)
+		  . q( INSERT INTO thing VALUES ('0000000000000012')),
+		qr/Its default makes something else of ids\./
+	],
+	[
+		q(CREATE TABLE thing (id bigint DEFAULT flake_seal(flake_id(5, 'loose_id'), 'key'))),
+		qr/Its default makes something else of ids\./
+	],
+	[
+		q(CREATE TABLE thing (id text DEFAULT flake_id(5, 'loose_id')); INSERT INTO thing VALUES ('4lQ0aYx92KJ')),
 		qr/A value in it is not an id: invalid input syntax for type bigint: "4lQ0aYx92KJ"\./
 	],
 	[

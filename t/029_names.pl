@@ -279,8 +279,25 @@ is( $node->safe_psql(
 	'flake_create_partitions(): the partitions belong to the owner of the table'
 );
 spring('flake_migrate()', q(SELECT ext.flake_migrate('hers.thing', 'id', 5)));
-spring('flake_migrate(), dry run',
-	q(SELECT ext.flake_migrate('hers.thing', 'id', 5, dry_run => true)));
+
+# A dry run reads definitions, and constants in them could be checked.
+$node->safe_psql(
+	$database, q{
+	SET SESSION AUTHORIZATION mallory;
+	CREATE DOMAIN hers.checked AS int CHECK (trap.constant(14));
+	CREATE TYPE hers.pair AS (a hers.checked);
+	CREATE TABLE hers.constant (id serial CHECK (id > 0 OR '(1)'::hers.pair IS NOT NULL));
+	CREATE INDEX ON hers.constant (id) WHERE '{1}'::hers.checked[] IS NOT NULL AND trap.constant(15);
+	CREATE VIEW hers.of_constant AS SELECT id FROM hers.constant;
+	INSERT INTO hers.constant DEFAULT VALUES;
+	DELETE FROM trap.sprung;
+});
+is( $node->safe_psql(
+		$database,
+		q(SELECT count(*) FROM ext.flake_migrate('hers.constant', 'id', 5, dry_run => true); SELECT count(*) FROM trap.sprung)
+	),
+	"7\n0",
+	'flake_migrate(), dry run: nothing of hers was executed');
 
 # A partition that a foreign key refers to is detached first: rows are looked for.
 $node->safe_psql(
@@ -313,13 +330,11 @@ foreach my $doing (
 		"$doing: refused");
 	if ($doing =~ / ext /)
 	{
-		# while no more is done than to look for the largest id
 		is( code(
 				$session,
-				"SELECT ext.flake_migrate('hers.thing', 'id', 5, dry_run => $_)"),
+				"SELECT ext.flake_migrate('hers.constant', 'id', 5)"),
 			'55000',
-			"$doing: flake_migrate(), dry_run => $_: refused")
-		  foreach qw(true false);
+			"$doing: flake_migrate(): refused");
 	}
 	end_session($session);
 }

@@ -194,6 +194,30 @@ my %arguments = (
 			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
 		]
 	],
+	'flake_definitions(oid[], name[], oid[])' => [
+		[
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
+			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
+		]
+	],
+	'flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean)' => [
+		[
+			"CAST('{s}.item' AS pg_catalog.regclass)", "'id'",
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
+			"ARRAY[pg_catalog.to_regclass('{s}.items')]", 'NULL', 'true'
+		]
+	],
+	'flake_remade(oid, oid)' =>
+	  [ [ "pg_catalog.to_regclass('{s}.items')", '10' ] ],
+	'flake_rebind(flake_ticket, text, oid[], smallint[], oid[])' => [
+		map {
+			[
+				$_, "'SELECT id FROM {s}.item'",
+				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{1}'",
+				"'{20}'"
+			]
+		} @tickets
+	],
 	'flake_objectid()'               => [ [] ],
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
 	'flake_partitions(regclass, flake_layout)' =>
