@@ -2683,7 +2683,7 @@ COMMENT ON FUNCTION @extschema@.flake_remade(oid, oid) IS
 'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
 
 CREATE FUNCTION @extschema@.flake_definitions(relations oid[], attributes name[], views oid[],
-    OUT what text, OUT relation oid, OUT query text, OUT named oid[])
+    OUT what text, OUT class oid, OUT object oid, OUT relation oid, OUT query text, OUT named oid[])
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -2705,7 +2705,7 @@ AS $function$
         FROM unnest(views) WITH ORDINALITY AS v (id, n)
         JOIN pg_rewrite w ON w.ev_class = v.id AND w.rulename = '_RETURN'
     )
-    SELECT f.what, f.relation,
+    SELECT f.what, f.classid, f.objid, f.relation,
            CASE WHEN f.n > 0 THEN pg_get_viewdef(f.relation) ELSE format('SELECT %s FROM ONLY %s', f.expressions, f.relation::regclass) END,
            ARRAY(SELECT DISTINCT refobjid FROM pg_depend
                  WHERE classid = f.classid AND objid = f.objid AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))
@@ -2967,7 +2967,7 @@ BEGIN
     END IF;
 
     -- What the default has been: an identity's, a serial's, or another sequence
-    SELECT c.oid, c.relnamespace, c.relpersistence, q.* INTO sequence
+    SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
     FROM pg_depend d
     JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
     JOIN pg_sequence q ON q.seqrelid = c.oid
@@ -3032,6 +3032,19 @@ BEGIN
     FROM unnest(all_relations, all_attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
     FOR definition IN SELECT d.* FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d LOOP
+        -- What is evaluated at once must not come to mean something else by then.
+        SELECT pg_describe_object(d.refclassid, d.refobjid, 0) AS object, u.stranger INTO problem
+        FROM pg_depend d
+        JOIN pg_class c ON c.oid = definition.relation AND c.relkind <> 'v'
+        CROSS JOIN LATERAL @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner) AS u (stranger)
+        WHERE d.classid = definition.class AND d.objid = definition.object AND u.stranger IS NOT NULL
+        ORDER BY object LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, definition.what),
+                DETAIL = format('It names %s, and role "%s" could put another in its place.', problem.object, problem.stranger),
+                HINT = 'Drop it before, and create it again afterwards.';
+        END IF;
         BEGIN
             SELECT r.result_types, r.named INTO meaning
             FROM @extschema@.flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
@@ -3056,6 +3069,13 @@ BEGIN
         JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type
         WHERE a.attrelid = ANY (views);
     END LOOP;
+
+    IF drop_sequence AND sequence.relowner <> col.relowner AND NOT pg_has_role(col.relowner, sequence.relowner, 'USAGE') THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('cannot drop sequence "%s" with the default of column "%s" of table "%s"', sequence.relname, attribute, col.relname),
+            DETAIL = format('It belongs to role "%s".', pg_get_userbyid(sequence.relowner)),
+            HINT = 'Leave out drop_sequence, and drop it by hand if nothing else needs it.';
+    END IF;
 
     -- It must be able to mint at all, here and now.
     SELECT CASE WHEN s.state IN ('detached', 'leased') THEN format('Shard %s is %s.', p.shard, s.state)

@@ -34,7 +34,7 @@ SELECT code, message, hint FROM attempt($$SELECT flake_detach(3, 'leased')$$);
 SELECT flake_id(1, 'leased') > 0 AS minted;
 SELECT shard FROM flake_lease('c', generator => 'leased');
 \x on
-SELECT code, message, replace(detail, (SELECT to_char(min(expires_at) + '15 s', 'YYYY-MM-DD HH24:MI:SS') FROM flake_leases), 'TIME') ~ 'TIME' AS detail, hint
+SELECT code, message, replace(detail, (SELECT to_char(min(expires_at) + '15 s', 'YYYY-MM-DD HH24:MI:SS') FROM flake_leases WHERE generator = 'leased'::regclass), 'TIME') ~ 'TIME' AS detail, hint
 FROM attempt($$SELECT flake_lease('d', generator => 'leased')$$);
 \x off
 SELECT flake_create_generator('mapped', 'ts:41 shard:3 seq:19 epoch=2020-01-01');

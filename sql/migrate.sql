@@ -291,6 +291,7 @@ SELECT code FROM attempt($$SELECT flake_migrate('shop.hidden', 'id', 0)$$);
 
 -- names in what is made again from its definition mean what they meant
 CREATE TABLE shop.bound (id int CONSTRAINT checked CHECK (id <> 17));
+REVOKE CREATE ON SCHEMA shop FROM flake_clerk;
 CREATE FUNCTION shop.twice(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN 2 * $1;
 CREATE VIEW shop.of_bound AS SELECT shop.twice(id) AS twice, b AS whole_row, count(*) OVER () FROM shop.bound b;
 CREATE VIEW shop.of_view AS SELECT v AS whole_row, v.twice FROM shop.of_bound v;

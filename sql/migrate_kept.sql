@@ -233,9 +233,10 @@ DROP TABLE t CASCADE;
 
 -- each thing that is not understood, or would not be as it was
 CREATE FUNCTION trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-CREATE FUNCTION of_int(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
-CREATE FUNCTION either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
-CREATE FUNCTION either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+CREATE SCHEMA calm;
+CREATE FUNCTION calm.of_int(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
+CREATE FUNCTION calm.either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
+CREATE FUNCTION calm.either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
 CREATE DOMAIN unlucky AS int NOT NULL CHECK (VALUE <> 13);
 CREATE TABLE tried (n int GENERATED ALWAYS AS IDENTITY, commands text);
 INSERT INTO tried (commands) VALUES
@@ -269,12 +270,13 @@ INSERT INTO tried (commands) VALUES
     ('CREATE INDEX i ON t ((id + 1)); ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s SET STATISTICS 5'),
     ('CREATE TABLE r (x int REFERENCES t); ALTER TABLE r DISABLE TRIGGER ALL'),
-    ('CREATE INDEX i ON t (of_int(id))'),
-    ('ALTER TABLE t ADD CONSTRAINT c CHECK (either(id) > 0)'),
-    ('CREATE STATISTICS s ON of_int(id), a FROM t'),
+    ('CREATE INDEX i ON t (calm.of_int(id))'),
+    ('CREATE FUNCTION by_others(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1; CREATE INDEX i ON t (by_others(id))'),
+    ('ALTER TABLE t ADD CONSTRAINT c CHECK (calm.either(id) > 0)'),
+    ('CREATE STATISTICS s ON calm.of_int(id), a FROM t'),
     ('CREATE VIEW v AS SELECT repeat(''x'', id) FROM t'),
-    ('CREATE VIEW v AS SELECT id + 1 AS more FROM t; CREATE VIEW w AS SELECT of_int(more) FROM v'),
-    ('CREATE VIEW v AS SELECT q.id FROM (SELECT either(id) AS id FROM t) AS q'),
+    ('CREATE VIEW v AS SELECT id + 1 AS more FROM t; CREATE VIEW w AS SELECT calm.of_int(more) FROM v'),
+    ('CREATE VIEW v AS SELECT q.id FROM (SELECT calm.either(id) AS id FROM t) AS q'),
     ('ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME n); CREATE TABLE r (x int DEFAULT nextval(''n''))'),
     ('CREATE TABLE up (id int); ALTER TABLE t INHERIT up'),
     ('DROP TABLE t; CREATE TABLE t (id serial, a int) PARTITION BY LIST (a); CREATE TABLE p PARTITION OF t DEFAULT; CREATE INDEX ON ONLY t (id)'),
@@ -308,7 +310,7 @@ SELECT code FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('S
 RESET ROLE;
 
 RESET search_path;
-DROP SCHEMA kept CASCADE;
+DROP SCHEMA kept, calm CASCADE;
 REVOKE USAGE ON SCHEMA public FROM flake_owner;
 DROP ROLE flake_owner, flake_other;
 RESET statement_timeout;

@@ -97,12 +97,12 @@ SELECT flake_attach(22);
 
 -- A restore brings rows, also in a session whose triggers are disabled.
 SET session_replication_role = replica;
-INSERT INTO flake_shard_state VALUES ('flake_default', 28, false, 1, now());
+INSERT INTO flake_shard_state VALUES ('flake_default', 7028, false, 1, now());
 RESET session_replication_role;
-SELECT code, message FROM attempt('SELECT flake_id(28)');
+SELECT code, message FROM attempt('SELECT flake_id(7028)');
 -- twice, if names of generators changed while the dump was made
-INSERT INTO flake_shard_state VALUES ('flake_default', 29, false, 1, now()), ('flake_default', 29, true, 2, now()), ('flake_default', 30, true, 3, now());
-SELECT shard, attached FROM flake_shard_state WHERE shard IN (29, 30) ORDER BY shard;
+INSERT INTO flake_shard_state VALUES ('flake_default', 7029, false, 1, now()), ('flake_default', 7029, true, 2, now()), ('flake_default', 7030, true, 3, now());
+SELECT shard, attached FROM flake_shard_state WHERE shard IN (7029, 7030) ORDER BY shard;
 
 -- set back, an attached shard still begins above what it was given
 SELECT flake_create_generator('fenced', 'seq:40 shard:13');

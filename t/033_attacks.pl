@@ -238,6 +238,54 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'an index of a function that would fit better, migrated',
+		'CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO mallory;'
+		  . ' CREATE FUNCTION shared.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT 1$$;'
+		  . ' CREATE TABLE public.t (id serial, b int); INSERT INTO public.t DEFAULT VALUES; CREATE INDEX ON public.t ((shared.f(id)))',
+		'CREATE FUNCTION shared.f(bigint) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(24); RETURN 1; END$$',
+		'',
+		q{SELECT ext.flake_migrate('public.t', 'id', 1); ANALYZE public.t},
+		'0A000'
+	],
+	[
+		'a check of a function that would fit better, migrated',
+		'CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO mallory;'
+		  . ' CREATE FUNCTION shared.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT 1$$;'
+		  . ' CREATE TABLE public.t (id serial, b int); INSERT INTO public.t DEFAULT VALUES; ALTER TABLE public.t ADD CHECK (shared.f(id) > 0)',
+		'CREATE FUNCTION shared.f(bigint) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(25); RETURN 1; END$$',
+		'',
+		q{SELECT ext.flake_migrate('public.t', 'id', 1); ANALYZE public.t},
+		'0A000'
+	],
+	[
+		'statistics of a function that would fit better, migrated',
+		'CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO mallory;'
+		  . ' CREATE FUNCTION shared.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT 1$$;'
+		  . ' CREATE TABLE public.t (id serial, b int); INSERT INTO public.t DEFAULT VALUES; CREATE STATISTICS public.s ON (shared.f(id)), b FROM public.t',
+		'CREATE FUNCTION shared.f(bigint) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(26); RETURN 1; END$$',
+		'',
+		q{SELECT ext.flake_migrate('public.t', 'id', 1); ANALYZE public.t},
+		'0A000'
+	],
+	[
+		'an index of a function that might fit better by then, migrated',
+		'CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO mallory;'
+		  . ' CREATE FUNCTION shared.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS $$SELECT 1$$;'
+		  . ' CREATE TABLE public.t (id serial, b int); INSERT INTO public.t DEFAULT VALUES; CREATE INDEX ON public.t ((shared.f(id)))',
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_migrate('public.t', 'id', 1); ANALYZE public.t},
+		'0A000'
+	],
+	[
+		'a sequence that her table uses is not dropped',
+		'CREATE SEQUENCE public.invoices; GRANT USAGE ON SCHEMA public TO mallory',
+		q{CREATE TABLE mal.t (id int DEFAULT nextval('public.invoices'))},
+		'',
+		q{SELECT ext.flake_migrate('mal.t', 'id', 1, drop_sequence => true)},
+		'42501'
+	],
+	[
 		'a domain gets a check meanwhile',
 		'SELECT 1',
 		'CREATE DOMAIN mal.dom AS int; CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES;'
