@@ -266,8 +266,8 @@ GRANT minter TO stranger;
 	is($error->(), '42501', 'and so does the end of that membership');
 
 	# What a session remembers of one user is nothing to another.
-	$admin->('GRANT owner TO stranger');
-	ask($session, 'SET ROLE owner');
+	$admin->('CREATE ROLE idle; GRANT idle TO stranger');
+	ask($session, 'SET ROLE idle');
 	is($error->(), '42501', 'a role without USAGE may not mint');
 	$admin->(
 		'GRANT minter TO stranger;'
@@ -275,7 +275,7 @@ GRANT minter TO stranger;
 	);
 	ask($session, 'RESET ROLE');
 	ok($mints->(), 'a user with USAGE may mint');
-	ask($session, 'SET ROLE owner');
+	ask($session, 'SET ROLE idle');
 	is($error->(), '42501', 'and may not after SET ROLE to one without');
 	$admin->('GRANT USAGE ON SEQUENCE flake_default TO PUBLIC');
 	end_session($session);
