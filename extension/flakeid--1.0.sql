@@ -2919,6 +2919,8 @@ BEGIN
 
     -- What PostgreSQL would say in the midst of it
     SELECT CASE WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('must be owner of %s', pg_describe_object('pg_class'::regclass, c.oid, 0))
+                -- LOCK TABLE asks for one of these, of the owner, too
+                WHEN c.oid = target AND NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE') THEN format('permission denied for table %s', c.relname)
                 ELSE format('permission denied for schema %s', c.relnamespace::regnamespace) END AS message
     INTO problem
     FROM (SELECT target::oid, col.attidentity <> '' AND NOT drop_sequence
@@ -2926,6 +2928,7 @@ BEGIN
           UNION SELECT unnest(views), true) AS o (oid, makes)
     JOIN pg_class c ON c.oid = o.oid
     WHERE NOT pg_has_role(c.relowner, 'USAGE')
+       OR c.oid = target AND NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
        OR o.makes AND NOT (has_schema_privilege(c.relnamespace, 'CREATE')
                            AND ((SELECT rolsuper FROM pg_roles r WHERE r.oid = caller) OR has_schema_privilege(c.relowner, c.relnamespace, 'CREATE')))
     ORDER BY c.oid LIMIT 1;
