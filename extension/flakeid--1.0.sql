@@ -1038,7 +1038,8 @@ BEGIN ATOMIC
     FROM foreigner f
     JOIN part p ON p.relation = f.oid
      AND (NOT f.is_ancestor OR p.objid = f.oid AND p.objsubid = 0)     -- of an ancestor, the partition key
-    WHERE EXISTS (
+    WHERE p.classid = 'pg_catalog.pg_policy'::regclass::oid      -- is executed, whatever it names
+       OR EXISTS (
         SELECT FROM pg_catalog.pg_depend d
         LEFT JOIN pg_catalog.pg_type t ON d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND t.oid = d.refobjid
         WHERE d.classid = p.classid AND d.objid = p.objid AND d.objsubid = p.objsubid
@@ -1074,31 +1075,68 @@ END;
 COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
 'a role that can create objects in a schema, is no superuser, and may not become the other role, who therefore should execute no text that names functions of that schema; null if there is none: for flake_create_shard()';
 
+-- The owner of a type can rename it, and write casts to and from it and checks for it.
+CREATE FUNCTION @extschema@.flake_type_owner(type oid, owner oid)
+RETURNS name
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    WITH RECURSIVE part (oid) AS (
+        SELECT flake_type_owner.type
+        UNION
+        SELECT p.oid
+        FROM part
+        JOIN pg_catalog.pg_type t ON t.oid = part.oid
+        CROSS JOIN LATERAL (
+            SELECT t.typelem
+            UNION ALL
+            SELECT t.typbasetype
+            UNION ALL
+            SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0
+            UNION ALL
+            SELECT r.rngsubtype FROM pg_catalog.pg_range r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)) AS p (oid)
+    )
+    SELECT pg_catalog.pg_get_userbyid(t.typowner)
+    FROM part
+    JOIN pg_catalog.pg_type t ON t.oid = part.oid
+    WHERE NOT @extschema@.flake_trusts(flake_type_owner.owner, t.typowner)
+    ORDER BY t.oid LIMIT 1;
+END;
+
+COMMENT ON FUNCTION @extschema@.flake_type_owner(oid, oid) IS
+'a role that owns a type, or one that it is made of, is no superuser, and may not become the other role; null if there is none; for functions of flakeid';
+
 -- Types of one name cannot be two in a schema; functions and operators can, and the
 -- arguments say which fits best.
 CREATE FUNCTION @extschema@.flake_usurper(class oid, object oid, owner oid)
 RETURNS name
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-    WITH named (class, object, namespace, name, owner) AS (
-        SELECT 'pg_catalog.pg_proc'::regclass::oid, p.oid, p.pronamespace, p.proname, p.proowner FROM pg_catalog.pg_proc p
+    WITH named (class, object, namespace, name, owner, types) AS (
+        SELECT 'pg_catalog.pg_proc'::regclass::oid, p.oid, p.pronamespace, p.proname, p.proowner,
+               p.prorettype || COALESCE(p.proallargtypes, p.proargtypes::oid[])
+        FROM pg_catalog.pg_proc p
         UNION ALL
-        SELECT 'pg_catalog.pg_operator'::regclass::oid, o.oid, o.oprnamespace, o.oprname, o.oprowner FROM pg_catalog.pg_operator o
+        SELECT 'pg_catalog.pg_operator'::regclass::oid, o.oid, o.oprnamespace, o.oprname, o.oprowner,
+               ARRAY[o.oprleft, o.oprright, o.oprresult]
+        FROM pg_catalog.pg_operator o
         UNION ALL
-        SELECT 'pg_catalog.pg_type'::regclass::oid, t.oid, t.typnamespace, t.typname, t.typowner FROM pg_catalog.pg_type t
+        SELECT 'pg_catalog.pg_type'::regclass::oid, t.oid, t.typnamespace, t.typname, t.typowner, ARRAY[t.oid]
+        FROM pg_catalog.pg_type t
     )
     SELECT COALESCE(@extschema@.flake_stranger(n.namespace, flake_usurper.owner),
                     (SELECT pg_catalog.pg_get_userbyid(o.owner) FROM named o
                      WHERE o.class = n.class AND o.object <> n.object AND o.namespace = n.namespace AND o.name = n.name
                        AND NOT @extschema@.flake_trusts(flake_usurper.owner, o.owner)
-                     ORDER BY o.object LIMIT 1))
+                     ORDER BY o.object LIMIT 1),
+                    (SELECT pg_catalog.min(@extschema@.flake_type_owner(t.oid, flake_usurper.owner)::text)::name
+                     FROM pg_catalog.unnest(n.types) AS t (oid)))
     FROM named n
     WHERE n.class = flake_usurper.class AND n.object = flake_usurper.object
       AND n.namespace <> 'pg_catalog'::regnamespace::oid;
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_usurper(oid, oid, oid) IS
-'a role that has made, or can make, a function, operator or type by which text that names this one could come to mean another, is no superuser, and may not become the owner of that text; null if there is none, as for those of pg_catalog; for functions of flakeid';
+'a role that has made, or can make, a function, operator, type or cast by which text that names this one could come to mean another, is no superuser, and may not become the owner of that text; null if there is none, as for those of pg_catalog; for functions of flakeid';
 
 -- Everything that pg_dump writes of the tables and sequences in a schema, but for
 -- what depends on other objects.  Names take the place of numbers.  A column of a
@@ -2326,7 +2364,7 @@ BEGIN
                   WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
                   UNION
                   SELECT partition.oid::oid) AS r (relation), pg_class p
-            WHERE NOT "concurrently" AND partition.is_referred_to AND p.oid = parent
+            WHERE partition.is_referred_to AND p.oid = parent
             ORDER BY code, r.relation
         LOOP
             IF other.code IS NOT NULL THEN
@@ -2335,7 +2373,9 @@ BEGIN
                     DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
-            steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+            IF NOT "concurrently" THEN
+                steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+            END IF;
         END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
@@ -2997,35 +3037,18 @@ BEGIN
     FROM @extschema@.flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                     CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
     IF NOT FOUND THEN
-        -- To read a constant of a domain, or of a type with one in it, is to check it;
-        -- and what is executed meanwhile can give a check to a domain, and a domain to
-        -- a composite type.
-        SELECT format('View %s has a domain or a composite type in it whose owner, another role, can write a check for it.', c.oid::regclass) AS detail,
-               'Drop it before, and create it again afterwards.' AS hint
+        -- To read a constant of a type can be to execute a check of a domain; and what
+        -- is executed meanwhile can put a domain in its place.
+        SELECT format('View %s has a type in it whose owner, role "%s", can put another in its place, with a check.', c.oid::regclass, u.stranger) AS detail,
+               'Migrate as that role, or drop the view before, and create it again afterwards.' AS hint
         INTO problem
         FROM unnest(views) AS v (id)
         JOIN pg_class c ON c.oid = v.id
-        WHERE EXISTS (
-            WITH RECURSIVE part (oid) AS (
-                SELECT d.refobjid
-                FROM pg_rewrite w
-                JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
-                WHERE w.ev_class = c.oid
-                UNION
-                SELECT p.oid
-                FROM part
-                JOIN pg_type t ON t.oid = part.oid
-                CROSS JOIN LATERAL (
-                    SELECT unnest(ARRAY[t.typelem, t.typbasetype])
-                    UNION ALL
-                    SELECT atttypid FROM pg_attribute WHERE attrelid = t.typrelid AND attnum > 0
-                    UNION ALL
-                    SELECT rngsubtype FROM pg_range WHERE t.oid IN (rngtypid, rngmultitypid)) AS p (oid)
-            )
-            SELECT FROM part
-            JOIN pg_type t ON t.oid = part.oid AND t.typowner <> caller AND t.typtype IN ('c', 'd') AND t.typrelid <> ALL (views)
-            JOIN pg_roles o ON o.oid = t.typowner AND NOT o.rolsuper
-        )
+        JOIN pg_rewrite w ON w.ev_class = c.oid
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+        JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+        CROSS JOIN LATERAL @extschema@.flake_type_owner(t.oid, caller) AS u (stranger)
+        WHERE u.stranger IS NOT NULL
         LIMIT 1;
     END IF;
     IF FOUND THEN
@@ -3041,10 +3064,12 @@ BEGIN
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
     FOR definition IN SELECT d.* FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d LOOP
         -- What is evaluated at once must not come to mean something else by then.
-        SELECT pg_describe_object(d.refclassid, d.refobjid, 0) AS object, u.stranger INTO problem
+        SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS object, u.stranger INTO problem
         FROM pg_depend d
         JOIN pg_class c ON c.oid = definition.relation AND c.relkind <> 'v'
-        CROSS JOIN LATERAL @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner) AS u (stranger)
+        LEFT JOIN pg_attribute a ON d.refclassid = 'pg_class'::regclass AND a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+        CROSS JOIN LATERAL (SELECT CASE WHEN a.attnum IS NULL THEN @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner)
+                                        ELSE @extschema@.flake_type_owner(a.atttypid, c.relowner) END) AS u (stranger)
         WHERE d.classid = definition.class AND d.objid = definition.object AND u.stranger IS NOT NULL
         ORDER BY object LIMIT 1;
         IF FOUND THEN

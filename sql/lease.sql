@@ -205,6 +205,14 @@ SELECT code, message FROM attempt($$SELECT flake_detach(3, 'leased')$$);
 RESET session_replication_role;
 -- A leased shard cannot be forgotten by accident, only dropped with its generator.
 SELECT code, message FROM attempt($$DELETE FROM flake_shard_state WHERE generator = 'leased'::regclass$$);
+-- Rows written by hand: the second lease of an owner, and one of a generator without time.
+INSERT INTO flake_leases SELECT generator, shard + 1, owner, role, not_before, expires_at, renewed_at
+FROM flake_leases WHERE generator = 'leased'::regclass ORDER BY shard LIMIT 1;
+SELECT flake_create_generator('untimed', 'segment');
+INSERT INTO flake_shard_state VALUES ('untimed', 0, false, NULL, now());
+INSERT INTO flake_leases VALUES ('untimed', 0, 'o', current_user, '2020-01-01', '2020-01-02', '2020-01-01');
+SELECT flake_detach(0, 'untimed') IS NOT NULL AS bound;
+DROP SEQUENCE untimed;
 -- It is gone with its generator, by whatever way that is dropped, and comes back with it.
 CREATE FUNCTION left_behind() RETURNS TABLE (states bigint, leases bigint) LANGUAGE sql AS $$
     SELECT (SELECT count(*) FROM flake_shard_state s WHERE NOT EXISTS (SELECT FROM pg_class WHERE oid = s.generator)),

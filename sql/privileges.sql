@@ -182,6 +182,9 @@ FROM (VALUES (NULL, 'x', NULL, 'SELECT 1'), ('10', NULL, NULL, NULL), ('10', 'x'
              ('10', 'x', '1259', NULL), ('ten', 'x', NULL, NULL)) AS step (role, relation, relation_oid, command),
      attempt(format($$SELECT flake_execute_steps(flake_guard('public'), '{}', '{}', '{}', ARRAY[[%L, %L, %L, %L]], false)$$,
                     role, relation, relation_oid, command));
+SELECT query, types, code, message
+FROM (VALUES ('', '{}'), ('SELECT 1; SELECT 2', '{}'), ('DELETE FROM public.forbidden', '{}'), ('SELECT 1', '{20}')) AS bad (query, types),
+     attempt(format($$SELECT flake_rebind(flake_guard('public'), %L, '{}', '{}', %L)$$, query, types));
 -- settings put in place before the library is loaded
 \c -
 SET ROLE flake_anybody;

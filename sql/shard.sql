@@ -103,6 +103,12 @@ SELECT code, message FROM attempt('SELECT flake_id(7028)');
 -- twice, if names of generators changed while the dump was made
 INSERT INTO flake_shard_state VALUES ('flake_default', 7029, false, 1, now()), ('flake_default', 7029, true, 2, now()), ('flake_default', 7030, true, 3, now());
 SELECT shard, attached FROM flake_shard_state WHERE shard IN (7029, 7030) ORDER BY shard;
+-- and counts at once, also for a shard that was minted already
+SELECT flake_shard(flake_id(7031));
+INSERT INTO flake_shard_state VALUES ('flake_default', 7031, false, 1, now());
+SELECT code, message FROM attempt('SELECT flake_id(7031)');
+UPDATE flake_shard_state SET attached = true WHERE shard = 7031;
+SELECT flake_shard(flake_id(7031));
 
 -- set back, an attached shard still begins above what it was given
 SELECT flake_create_generator('fenced', 'seq:40 shard:13');

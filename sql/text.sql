@@ -51,3 +51,8 @@ SELECT code, detail FROM attempt($$SELECT flake_from_text('LygHa16AHYG')$$);
 SELECT code, detail FROM attempt($$SELECT flake_from_text('G000000000000', 32)$$);
 \x off
 SELECT flake_from_text('LygHa16AHYF') AS largest, flake_to_text(NULL), flake_to_text(1, NULL), flake_from_text(NULL);
+
+-- however long it is, it can be canceled
+SET statement_timeout = '50ms';
+SELECT flake_from_text(repeat('0', 200000000), 16);
+RESET statement_timeout;

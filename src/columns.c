@@ -539,7 +539,8 @@ gets_plain_ids(Relation rel, AttrNumber attribute, Oid function)
 		else if (IsA(calls.topmost, CoerceToDomain))
 			calls.topmost = (Node *) ((CoerceToDomain *) calls.topmost)->arg;
 		else if (IsA(calls.topmost, FuncExpr) &&
-				 ((FuncExpr *) calls.topmost)->funcformat != COERCE_EXPLICIT_CALL)
+				 (((FuncExpr *) calls.topmost)->funcformat == COERCE_IMPLICIT_CAST ||
+				  ((FuncExpr *) calls.topmost)->funcformat == COERCE_EXPLICIT_CAST))
 			calls.topmost = linitial(((FuncExpr *) calls.topmost)->args);
 		else
 			break;

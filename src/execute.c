@@ -733,7 +733,9 @@ Datum
 flake_rebind(PG_FUNCTION_ARGS)
 {
 	char	   *definition = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	RawStmt    *statement = linitial_node(RawStmt, raw_parser(definition, RAW_PARSE_DEFAULT));
+	List	   *statements = raw_parser(definition, RAW_PARSE_DEFAULT);
+	RawStmt    *statement;
+	int			counts[2];
 	Retyped		retyped = {.hook = retype_column};
 	Query	   *query;
 	List	   *types = NIL;
@@ -745,11 +747,18 @@ flake_rebind(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {false, false};
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), OIDOID, sizeof(Oid), true,
-					  TYPALIGN_INT, &retyped.relations, NULL, &retyped.count);
+					  TYPALIGN_INT, &retyped.relations, NULL, &counts[0]);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), INT2OID, sizeof(int16), true,
-					  TYPALIGN_SHORT, &retyped.attributes, NULL, &retyped.count);
+					  TYPALIGN_SHORT, &retyped.attributes, NULL, &counts[1]);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), OIDOID, sizeof(Oid), true,
 					  TYPALIGN_INT, &retyped.types, NULL, &retyped.count);
+	if (list_length(statements) != 1 ||
+		!IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt) ||
+		counts[0] != retyped.count || counts[1] != retyped.count)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("one SELECT and arrays of the same length are needed")));
+	statement = linitial_node(RawStmt, statements);
 	(void) forget_constants(statement->stmt, NULL);
 	query = parse_analyze_withcb(statement, definition, set_up_retyping, &retyped,
 								 NULL);

@@ -382,11 +382,16 @@ flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
 }
 
 bool
-flake_own_table_has(const OwnTable *table, int nkeys, ScanKeyData *keys)
+flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
+					ScanKeyData *keys)
 {
-	SysScanDesc scan = systable_beginscan(table->rel, table->index, true,
-										  SnapshotSelf, nkeys, keys);
-	bool		result = HeapTupleIsValid(systable_getnext(scan));
+	ScanKeyData copies[MAX_KEYS];	/* older versions change them */
+	SysScanDesc scan;
+	bool		result;
+
+	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
+	scan = systable_beginscan(table->rel, index, true, SnapshotSelf, nkeys, copies);
+	result = HeapTupleIsValid(systable_getnext(scan));
 
 	systable_endscan(scan);
 	return result;

@@ -87,11 +87,9 @@ extern void flake_own_table_close(OwnTable *table);
 extern HeapTuple flake_own_table_find(const OwnTable *table, Oid index,
 									  int nkeys, ScanKeyData *keys);
 
-/*
- * Whether there is a row with all keys of the table's index, also one that this
- * command has added.
- */
-extern bool flake_own_table_has(const OwnTable *table, int nkeys, ScanKeyData *keys);
+/* Whether there is such a row, also one that this command has added. */
+extern bool flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
+								ScanKeyData *keys);
 
 /*
  * A row, locked until the end of the transaction so that nobody else changes

@@ -32,6 +32,7 @@
 #include "common/sha2.h"
 #include "fmgr.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "utils/builtins.h"
 
@@ -92,6 +93,7 @@ permute(int64 value, const char *key, bool backwards)
 		uint32		half = backwards ? left : right;
 		uint32		mask = hmac_of_half(hmac, key, (uint8) (backwards ? ROUNDS - 1 - i : i), half);
 
+		CHECK_FOR_INTERRUPTS(); /* a key can be as long as any text */
 		if (backwards)
 		{
 			left = right ^ mask;

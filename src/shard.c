@@ -43,6 +43,7 @@
 #include "access/xact.h"
 #include "admin.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
@@ -54,6 +55,7 @@
 #include "own_table.h"
 #include "postmaster/bgworker.h"
 #include "shard.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "tcop/utility.h"
 #include "utils/acl.h"
@@ -218,6 +220,34 @@ undo_opening(void)
 	opened_in_doubt = NIL;
 }
 
+/*
+ * Shards of which a restore, or somebody by hand, has written the state, and that
+ * have a slot: it is closed when others can see that state, so that what is opened
+ * next goes by it.
+ */
+typedef struct WrittenShard
+{
+	Oid			key;			/* the generator's */
+	int32		shard;
+} WrittenShard;
+
+static List *written_shards = NIL;
+
+static void
+close_written(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, written_shards)
+	{
+		const WrittenShard *written = lfirst(lc);
+		Slot	   *slot = flake_shmem_existing_slot(written->key, written->shard);
+
+		if (slot != NULL)
+			(void) flake_slot_close(slot);
+	}
+}
+
 static void
 transaction_ends(XactEvent event, void *arg)
 {
@@ -226,9 +256,13 @@ transaction_ends(XactEvent event, void *arg)
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			undo_opening();
+			written_shards = NIL;
 			break;
 		case XACT_EVENT_COMMIT:
-			opened_in_doubt = NIL;	/* its memory goes with the transaction's */
+			close_written();
+			/* Their memory goes with the transaction's. */
+			opened_in_doubt = NIL;
+			written_shards = NIL;
 			break;
 		default:
 			break;
@@ -443,6 +477,8 @@ end_lease(const Generator *generator, const GeneratorSlot *slot,
 	if (!state->exists || state->attached ||
 		!flake_lease_end(generator->sequence, slot->shard, function, &upto))
 		return;
+	if (!flake_layout_has_time(layout))
+		return;					/* a row written by hand: such are not leased */
 	tick = flake_layout_tick_at(layout, upto);
 	tick = Max(tick, flake_layout_min_tick(layout));
 	tick = Min(tick, flake_layout_max_tick(layout));
@@ -534,45 +570,56 @@ flake_attach(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
+static void
+close_at_commit(Oid sequence, int32 shard, Oid function)
+{
+	Oid			key = flake_generator_key(sequence, function);
+	MemoryContext old_context;
+	WrittenShard *written;
+
+	if (key == FLAKE_UUID || key == FLAKE_OBJECTID ||
+		flake_shmem_existing_slot(key, shard) == NULL)
+		return;
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	written = palloc(sizeof(WrittenShard));
+	written->key = key;
+	written->shard = shard;
+	written_shards = lappend(written_shards, written);
+	MemoryContextSwitchTo(old_context);
+}
+
 static const char no_generator[] = "its generator does not exist";
 static const char there_already[] = "there is one already";
+static const char has_another[] = "its owner has another shard";
 
 /*
- * Why a row that is inserted would make a restore of the whole table fail.  NULL if
- * it would not, or if the table is somebody else's.  Both tables begin with the
- * same columns and have the same key.
+ * Why a row that is inserted would make a restore of the whole table fail, or NULL.
+ * Both tables begin with the same columns and have the same key.
  */
 static const char *
-reason_to_skip(const TriggerData *data, Oid function)
+reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row,
+			   Oid sequence, int32 shard)
 {
-	const OwnTableId id = strcmp(RelationGetRelationName(data->tg_relation),
-								 "flake_leases") == 0 ? LEASES : SHARD_STATE;
-	OwnTable	table;
-	bool		isnull[2];
-	Datum		generator;
-	Datum		shard;
-	const char *result = NULL;
+	ScanKeyData keys[2];
 
-	if (!TRIGGER_FIRED_BY_INSERT(data->tg_event) ||
-		!flake_own_table_try_open(id, function, AccessShareLock, &table))
-		return NULL;
-	generator = heap_getattr(data->tg_trigtuple, STATE_GENERATOR,
-							 RelationGetDescr(table.rel), &isnull[0]);
-	shard = heap_getattr(data->tg_trigtuple, STATE_SHARD,
-						 RelationGetDescr(table.rel), &isnull[1]);
-	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation) &&
-		!isnull[0] && !isnull[1])
+	init_keys(keys, sequence, shard);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)))
+		return no_generator;
+	if (flake_own_table_has(table, table->index, lengthof(keys), keys))
+		return there_already;
+	if (id == LEASES)
 	{
-		ScanKeyData keys[2];
+		bool		isnull;
+		Datum		owner = heap_getattr(row, LEASE_OWNER, RelationGetDescr(table->rel),
+										 &isnull);
 
-		init_keys(keys, DatumGetObjectId(generator), DatumGetInt32(shard));
-		if (!SearchSysCacheExists1(RELOID, generator))
-			result = no_generator;
-		else if (flake_own_table_has(&table, lengthof(keys), keys))
-			result = there_already;
+		ScanKeyEntryInitialize(&keys[1], 0, LEASE_OWNER, BTEqualStrategyNumber,
+							   InvalidOid, C_COLLATION_OID, F_TEXTEQ, owner);
+		if (!isnull && flake_own_table_has(table, table->second_index,
+										   lengthof(keys), keys))
+			return has_another;
 	}
-	flake_own_table_close(&table);
-	return result;
+	return NULL;
 }
 
 /* WARNING that a row was skipped; the context has the line of a dump. */
@@ -591,7 +638,48 @@ warn_of_skipped(const TriggerData *data, const char *reason)
 			 context != NULL ? errdetail_internal("%s", context) : 0,
 			 reason == no_generator
 			 ? errhint("If you restore the generator later, add the row before ids are minted from it.")
-			 : errhint("If the two differ, change the row that is there.")));
+			 : reason == there_already
+			 ? errhint("If the two differ, change the row that is there.")
+			 : errhint("Do not attach the shard before that lease is over.")));
+}
+
+/*
+ * Whether a row that a session writes is kept.  The table may be anybody's: then it
+ * is.
+ */
+static bool
+keep_row(const TriggerData *data, Oid function)
+{
+	const OwnTableId id = strcmp(RelationGetRelationName(data->tg_relation),
+								 "flake_leases") == 0 ? LEASES : SHARD_STATE;
+	HeapTuple	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event)
+	? data->tg_newtuple : data->tg_trigtuple;
+	const char *reason = NULL;
+	OwnTable	table;
+
+	if (!flake_own_table_try_open(id, function, AccessShareLock, &table))
+		return true;
+	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation))
+	{
+		TupleDesc	desc = RelationGetDescr(table.rel);
+		bool		isnull[2];
+		Datum		sequence = heap_getattr(row, STATE_GENERATOR, desc, &isnull[0]);
+		Datum		shard = heap_getattr(row, STATE_SHARD, desc, &isnull[1]);
+
+		if (!isnull[0] && !isnull[1])
+		{
+			if (TRIGGER_FIRED_BY_INSERT(data->tg_event))
+				reason = reason_to_skip(id, &table, row, DatumGetObjectId(sequence),
+										DatumGetInt32(shard));
+			if (reason != NULL)
+				warn_of_skipped(data, reason);
+			else
+				close_at_commit(DatumGetObjectId(sequence), DatumGetInt32(shard),
+								function);
+		}
+	}
+	flake_own_table_close(&table);
+	return reason == NULL;
 }
 
 /*
@@ -609,7 +697,6 @@ Datum
 flake_keep_state(PG_FUNCTION_ARGS)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
-	const char *reason;
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -626,17 +713,17 @@ flake_keep_state(PG_FUNCTION_ARGS)
 	/* An apply worker, PostgreSQL's own or another's */
 	if (MyBgworkerEntry != NULL || !TRIGGER_FIRED_FOR_ROW(data->tg_event))
 		return PointerGetDatum(NULL);
-	reason = reason_to_skip(data, fcinfo->flinfo->fn_oid);
-	if (reason != NULL)
-	{
-		warn_of_skipped(data, reason);
+	if (!TRIGGER_FIRED_BY_DELETE(data->tg_event) &&
+		!keep_row(data, fcinfo->flinfo->fn_oid))
 		return PointerGetDatum(NULL);
-	}
 	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
 						   ? data->tg_newtuple : data->tg_trigtuple);
 }
 
-/* Lets a trigger fire always again, as the install script does. */
+/*
+ * Lets a trigger fire always again, as the install script does.  If somebody else
+ * is changing the table's triggers, it is left to him.
+ */
 static void
 keep_trigger(Relation rel, const char *name)
 {
@@ -645,8 +732,12 @@ keep_trigger(Relation rel, const char *name)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
-			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN ||
+			!ConditionalLockRelation(rel, ShareRowExclusiveLock))
 			continue;
+		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
+			rel->trigdesc->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+			return;
 #if PG_VERSION_NUM >= 160000
 		EnableDisableTrigger(rel, name, InvalidOid, TRIGGER_FIRES_ALWAYS, true, false,
 							 AccessExclusiveLock);

@@ -646,6 +646,13 @@ flake_shmem_slot(Oid generator, int32 shard)
 	return slot;
 }
 
+Slot *
+flake_shmem_existing_slot(Oid generator, int32 shard)
+{
+	shmem_attach();
+	return find(slots, make_key(slot_database(generator), generator, shard));
+}
+
 void
 flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 {

@@ -93,6 +93,9 @@ extern void flake_shmem_init(void);
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);
 
+/* The slot if there is one, or NULL. */
+extern Slot *flake_shmem_existing_slot(Oid generator, int32 shard);
+
 /* Calls visit for every slot of this database or of all, in no particular order. */
 typedef void (*FlakeSlotVisitor) (Slot *slot, void *arg);
 extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);

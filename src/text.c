@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "text.h"
 #include "utils/builtins.h"
@@ -154,6 +155,7 @@ flake_text_decode(const char *text, int base, const char *type,
 	{
 		int			value = digit_value(digits, base, *digit);
 
+		CHECK_FOR_INTERRUPTS();
 		if (value < 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),

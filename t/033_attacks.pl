@@ -344,6 +344,57 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a policy that executes text, on a table that refers to a partition',
+		'CREATE ROLE bob_a; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' GRANT REFERENCES ON public.p TO mallory; ALTER TABLE public.p OWNER TO bob_a; ALTER TABLE public.p_p20250101 OWNER TO bob_a',
+		'CREATE TABLE mal.fk (x bigint REFERENCES public.p); ALTER TABLE mal.fk ENABLE ROW LEVEL SECURITY; GRANT SELECT ON mal.fk TO PUBLIC;'
+		  . q{ CREATE POLICY y ON mal.fk USING (query_to_xml('SELECT mal.trap(27)', true, true, '') IS NOT NULL)},
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'0A000'
+	],
+	[
+		'a foreign key of hers to a partition, concurrently',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES ON public.p TO mallory},
+		'CREATE TABLE mal.fk (x bigint REFERENCES public.p, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(28)',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01', concurrently => true)},
+		'0A000'
+	],
+	[
+		'the name of an array type, migrated',
+		'SELECT 1',
+		'CREATE TYPE mal.e AS ENUM (\'a\'); CREATE TABLE mal.t (id serial); CREATE VIEW mal.v AS SELECT id, CAST(\'{a}\' AS mal.e[]) AS d FROM mal.t',
+		'',
+		q{SELECT ext.flake_migrate('mal.t', 'id', 1)},
+		'0A000'
+	],
+	[
+		'a cast of her type, migrated',
+		'CREATE TABLE public.t (id serial PRIMARY KEY); INSERT INTO public.t DEFAULT VALUES; GRANT REFERENCES ON public.t TO mallory; GRANT USAGE ON SCHEMA public TO mallory',
+		q{CREATE TYPE mal.mood AS ENUM ('ok');}
+		  . ' CREATE FUNCTION mal.tostr(mal.mood) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(29); RETURN 1; END$$;'
+		  . q{ CREATE TABLE mal.child (pid int REFERENCES public.t, CHECK (pid > 0 AND query_to_xml('SELECT mal.deed()', true, true, '') IS NOT NULL)); INSERT INTO mal.child VALUES (1)},
+		'IF NOT EXISTS (SELECT FROM pg_cast WHERE castsource = to_regtype(\'mal.mood\')) THEN CREATE CAST (mal.mood AS text) WITH FUNCTION mal.tostr(mal.mood) AS ASSIGNMENT; END IF;',
+		q{CREATE TABLE public.other (id int REFERENCES public.t, c mal.mood, CHECK (c::text <> 'x' AND id > 0));}
+		  . q{ INSERT INTO public.other VALUES (1, 'ok'); DROP CAST IF EXISTS (mal.mood AS text); SELECT ext.flake_migrate('public.t', 'id', 1)},
+		'0A000'
+	],
+	[
+		'her type in the condition of a trigger, shard',
+		'CREATE SCHEMA pub; CREATE TYPE pub.mood AS ENUM (\'e\'); CREATE DOMAIN pub.spare AS text CHECK (mal.trap(30)); CREATE SCHEMA other;'
+		  . ' CREATE TABLE other.t (id bigint PRIMARY KEY DEFAULT ext.flake_id(0)); CREATE TRIGGER r BEFORE INSERT ON other.t FOR EACH ROW'
+		  . q{ WHEN ('{e}'::pub.mood[] IS NOT NULL) EXECUTE FUNCTION suppress_redundant_updates_trigger();}
+		  . ' CREATE TABLE other.m (b int); CREATE INDEX ON other.m (b) WHERE mal.act(1); ALTER TABLE other.m OWNER TO mallory; GRANT USAGE ON SCHEMA other TO mallory;'
+		  . ' ALTER TYPE pub.mood OWNER TO mallory; ALTER DOMAIN pub.spare OWNER TO mallory',
+		'SELECT 1',
+		'ALTER TYPE pub.mood RENAME TO mood2; ALTER DOMAIN pub.spare RENAME TO mood;',
+		q{SELECT ext.flake_create_shard(5, 'other')},
+		'0A000'
+	],
+	[
 		'a member without INHERIT may, too',
 		'GRANT ALL ON SCHEMA public TO alice; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
 		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); CREATE TABLE public.t (id serial)',

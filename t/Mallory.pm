@@ -252,6 +252,12 @@ my %arguments = (
 			"CAST('{r}' AS pg_catalog.regrole)"
 		]
 	],
+	'flake_type_owner(oid, oid)'      => [
+		[
+			"CAST('pg_catalog.int4' AS pg_catalog.regtype)",
+			"CAST('{r}' AS pg_catalog.regrole)"
+		]
+	],
 	'flake_usurper(oid, oid, oid)'    => [
 		[
 			"CAST('pg_catalog.pg_type' AS pg_catalog.regclass)",
