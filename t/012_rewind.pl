@@ -366,6 +366,13 @@ foreach my $case (
 		q(CREATE TABLE thing (id bigint DEFAULT flake_seal(flake_id(5, 'loose_id'), 'key'))),
 		qr/Its default makes something else of ids\./
 	],
+	# SYSTEM_USER is a call without arguments, since 16
+	$node->pg_version >= 16
+	? [
+		q(CREATE TABLE thing (id text DEFAULT trim(both flake_id(5, 'loose_id')::text FROM system_user))),
+		qr/Its default makes something else of ids\./
+	  ]
+	: (),
 	[
 		q(CREATE TABLE thing (id text DEFAULT flake_id(5, 'loose_id')); INSERT INTO thing VALUES ('4lQ0aYx92KJ')),
 		qr/A value in it is not an id: invalid input syntax for type bigint: "4lQ0aYx92KJ"\./
