@@ -406,7 +406,7 @@ foreach my $case (
 		'a check for a domain',
 		'CREATE DOMAIN hers.later AS int; CREATE TYPE hers.pair AS (a hers.later)',
 		q('(1)'::hers.pair),
-		'ALTER DOMAIN hers.later ADD CHECK (trap.note())', '0A000'
+		'ALTER DOMAIN hers.later ADD CHECK (trap.note())'
 	],
 	[
 		'a domain in place of a type',
@@ -414,11 +414,10 @@ foreach my $case (
 		q('glad'::hers.mood),
 		q{IF pg_catalog.to_regtype('hers.gone') IS NULL THEN
 			ALTER TYPE hers.mood RENAME TO gone; CREATE DOMAIN hers.mood AS text CHECK (trap.note());
-		END IF},
-		'55000'
+		END IF}
 	])
 {
-	my ($what, $types, $constant, $doing, $code) = @$case;
+	my ($what, $types, $constant, $doing) = @$case;
 
 	$database = new_database();
 	$node->safe_psql(
@@ -439,7 +438,7 @@ foreach my $case (
 	$superuser = new_session($node, $database);
 	value($superuser, 'SET client_min_messages = warning');
 	is(code($superuser, q(SELECT ext.flake_migrate('hers.item', 'id', 5))),
-		$code, "$what, made meanwhile, is refused");
+		'0A000', "$what, made meanwhile, is refused");
 	is(as_superuser($database), 0, 'and its check is not executed');
 	end_session($superuser);
 }
