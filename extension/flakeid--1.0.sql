@@ -2957,27 +2957,26 @@ BEGIN
         END;
     END LOOP;
 
-    -- What PostgreSQL would say in the midst of it
-    SELECT CASE WHEN NOT pg_has_role(c.relowner, 'USAGE') THEN format('must be owner of %s', pg_describe_object('pg_class'::regclass, c.oid, 0))
-                -- LOCK TABLE asks for one of these, of the owner, too
-                WHEN c.oid = target AND NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE') THEN format('permission denied for table %s', c.relname)
-                -- so do foreign keys that are made anew
-                WHEN c.relkind <> 'v' AND NOT has_table_privilege(c.relowner, c.oid, 'SELECT')
+    -- What PostgreSQL would say in the midst of it: LOCK TABLE, and the check of a
+    -- foreign key that is made anew, ask for privileges of the owner, too.
+    SELECT CASE WHEN o.does <> 'refer' AND NOT pg_has_role(c.relowner, 'USAGE')
+                THEN format('must be owner of %s', pg_describe_object('pg_class'::regclass, c.oid, 0))
+                WHEN c.oid = target AND NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
+                THEN format('permission denied for table %s', c.relname)
+                WHEN o.does = 'refer' AND NOT has_table_privilege(c.relowner, c.oid, 'SELECT')
                 THEN format('permission denied for table %s for its owner, role "%s"', c.relname, pg_get_userbyid(c.relowner))
-                ELSE format('permission denied for schema %s', c.relnamespace::regnamespace) END AS message
+                WHEN o.does = 'make' AND NOT (has_schema_privilege(c.relnamespace, 'CREATE')
+                     AND ((SELECT rolsuper FROM pg_roles r WHERE r.oid = caller) OR has_schema_privilege(c.relowner, c.relnamespace, 'CREATE')))
+                THEN format('permission denied for schema %s', c.relnamespace::regnamespace) END AS message
     INTO problem
-    FROM (SELECT target::oid, col.attidentity <> '' AND NOT drop_sequence
-          UNION SELECT unnest(relations), false
-          UNION SELECT unnest(views), true) AS o (oid, makes)
+    FROM (SELECT target::oid, CASE WHEN col.attidentity <> '' AND NOT drop_sequence THEN 'make' ELSE 'change' END
+          UNION SELECT unnest(relations), 'change'
+          UNION SELECT unnest(ARRAY[conrelid, confrelid]), 'refer' FROM pg_constraint
+                WHERE contype = 'f' AND (conrelid = ANY (relations) OR confrelid = ANY (relations))
+          UNION SELECT unnest(views), 'make') AS o (oid, does)
     JOIN pg_class c ON c.oid = o.oid
-    WHERE NOT pg_has_role(c.relowner, 'USAGE')
-       OR c.oid = target AND NOT has_table_privilege(c.oid, 'UPDATE, DELETE, TRUNCATE')
-       OR c.oid = ANY (relations) AND NOT has_table_privilege(c.relowner, c.oid, 'SELECT')
-          AND EXISTS (SELECT FROM pg_constraint WHERE contype = 'f' AND c.oid IN (conrelid, confrelid))
-       OR o.makes AND NOT (has_schema_privilege(c.relnamespace, 'CREATE')
-                           AND ((SELECT rolsuper FROM pg_roles r WHERE r.oid = caller) OR has_schema_privilege(c.relowner, c.relnamespace, 'CREATE')))
-    ORDER BY c.oid LIMIT 1;
-    IF FOUND THEN
+    ORDER BY 1 NULLS LAST, c.oid LIMIT 1;
+    IF problem.message IS NOT NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem.message;
     END IF;
 
