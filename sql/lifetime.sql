@@ -47,3 +47,13 @@ SELECT flake_horizon('numbers');
 DROP TABLE ending;
 DROP FUNCTION ending;
 DROP SEQUENCE ending_1, ending_2, ending_3, ending_4, ending_5, one_tick, numbers;
+
+-- nor below it: setval() to where no id of the layout is
+SELECT flake_create_generator('neg', 'shard:4 seq:10');
+ALTER SEQUENCE neg MINVALUE -9223372036854775808;
+SELECT setval('neg', -(1::bigint << 60) + 9);
+SELECT flake_id(3, 'neg') AS a, flake_id(3, 'neg') AS b \gset
+SELECT setval('neg', 9);
+ALTER SEQUENCE neg RESTART WITH 10;
+SELECT flake_id(3, 'neg') > :b AS greater, :b > :a AS greater;
+DROP SEQUENCE neg;

@@ -107,6 +107,17 @@ SELECT shard, attached FROM flake_shard_state WHERE shard IN (7029, 7030) ORDER 
 SELECT flake_shard(flake_id(7031));
 INSERT INTO flake_shard_state VALUES ('flake_default', 7031, false, 1, now());
 SELECT code, message FROM attempt('SELECT flake_id(7031)');
+\setenv PGDATABASE :DBNAME
+BEGIN;
+INSERT INTO flake_shard_state VALUES ('flake_default', 7032, false, 1, now());
+\! psql -XAtq -c 'SELECT public.flake_shard(public.flake_id(7032))'
+COMMIT;
+SELECT code, message FROM attempt('SELECT flake_id(7032)');
+SELECT flake_shard(flake_id(7033));
+ALTER TABLE flake_shard_state DISABLE TRIGGER ALL;
+INSERT INTO flake_shard_state VALUES ('flake_default', 7033, false, 1, now());
+ALTER TABLE flake_shard_state ENABLE TRIGGER ALL;
+SELECT code, message FROM attempt('SELECT flake_id(7033)');
 UPDATE flake_shard_state SET attached = true WHERE shard = 7031;
 SELECT flake_shard(flake_id(7031));
 

@@ -221,9 +221,9 @@ undo_opening(void)
 }
 
 /*
- * Shards of which a restore, or somebody by hand, has written the state, and that
- * have a slot: it is closed when others can see that state, so that what is opened
- * next goes by it.
+ * Shards of which a restore, or somebody by hand, has written the state.  Their
+ * slots are closed when others can see that state, so that what is opened next goes
+ * by it.
  */
 typedef struct WrittenShard
 {
@@ -232,19 +232,27 @@ typedef struct WrittenShard
 } WrittenShard;
 
 static List *written_shards = NIL;
+static bool all_are_written = false;
+
+static void
+close_one(Slot *slot, void *arg)
+{
+	(void) flake_slot_close(slot);
+}
 
 static void
 close_written(void)
 {
 	ListCell   *lc;
 
+	if (all_are_written)
+		flake_shmem_each_slot(close_one, NULL);
+
 	foreach(lc, written_shards)
 	{
 		const WrittenShard *written = lfirst(lc);
-		Slot	   *slot = flake_shmem_existing_slot(written->key, written->shard);
 
-		if (slot != NULL)
-			(void) flake_slot_close(slot);
+		flake_shmem_visit_slot(written->key, written->shard, close_one, NULL);
 	}
 }
 
@@ -257,12 +265,14 @@ transaction_ends(XactEvent event, void *arg)
 		case XACT_EVENT_PREPARE:
 			undo_opening();
 			written_shards = NIL;
+			all_are_written = false;
 			break;
 		case XACT_EVENT_COMMIT:
 			close_written();
 			/* Their memory goes with the transaction's. */
 			opened_in_doubt = NIL;
 			written_shards = NIL;
+			all_are_written = false;
 			break;
 		default:
 			break;
@@ -305,6 +315,16 @@ check_is_new(const Generator *generator)
 				 errhint("Commit first.")));
 }
 
+/* Whether a shard still has a state that was read. */
+static bool
+is_same_state(const ShardState *state, Oid sequence, int32 shard, Oid function)
+{
+	ShardState	now = read_state(sequence, shard, function);
+
+	return now.exists == state->exists && now.attached == state->attached &&
+		now.has_after == state->has_after && now.after == state->after;
+}
+
 void
 flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 {
@@ -336,6 +356,19 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		MemoryContextSwitchTo(old_context);
 	}
 	flake_slot_open(slot->slot, above);
+
+	/*
+	 * Who writes a row by hand does not lock the shard, and closes the slot
+	 * after the commit.  If that was just before this, the row is there now.
+	 */
+	if (!is_same_state(&state, sequence, slot->shard, function))
+	{
+		(void) flake_slot_close(slot->slot);
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("the state of shard %d was changed by hand meanwhile", slot->shard),
+				 errhint("Try again.")));
+	}
 	flake_generator_mark_checked(generator);
 	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
 }
@@ -577,9 +610,11 @@ close_at_commit(Oid sequence, int32 shard, Oid function)
 	MemoryContext old_context;
 	WrittenShard *written;
 
-	if (key == FLAKE_UUID || key == FLAKE_OBJECTID ||
-		flake_shmem_existing_slot(key, shard) == NULL)
+	if (key == FLAKE_UUID || key == FLAKE_OBJECTID)
 		return;
+
+	/* Shared memory is attached here, where that can still fail. */
+	flake_shmem_visit_slot(key, shard, close_one, NULL);
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	written = palloc(sizeof(WrittenShard));
 	written->key = key;
@@ -732,9 +767,12 @@ keep_trigger(Relation rel, const char *name)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
-			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN ||
-			!ConditionalLockRelation(rel, ShareRowExclusiveLock))
+			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
+		all_are_written = true;
+		flake_shmem_each_slot(close_one, NULL);
+		if (!ConditionalLockRelation(rel, ShareRowExclusiveLock))
+			return;
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
 			rel->trigdesc->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			return;
@@ -753,7 +791,8 @@ keep_trigger(Relation rel, const char *name)
  *
  * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
  * after which the triggers of flake_keep_state() would no longer fire for what
- * logical replication brings.  A trigger that was disabled by intent
+ * logical replication brings.  Rows were written that it has not seen, so they count
+ * from now on for all shards.  A trigger that was disabled by intent
  * stays so.
  */
 Datum

@@ -646,11 +646,18 @@ flake_shmem_slot(Oid generator, int32 shard)
 	return slot;
 }
 
-Slot *
-flake_shmem_existing_slot(Oid generator, int32 shard)
+void
+flake_shmem_visit_slot(Oid generator, int32 shard, FlakeSlotVisitor visit, void *arg)
 {
+	FlakeKey	key = make_key(slot_database(generator), generator, shard);
+	Slot	   *slot;
+
 	shmem_attach();
-	return find(slots, make_key(slot_database(generator), generator, shard));
+	slot = dshash_find(slots, &key, false);
+	if (slot == NULL)
+		return;
+	visit(slot, arg);
+	dshash_release_lock(slots, slot);
 }
 
 void

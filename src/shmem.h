@@ -93,11 +93,14 @@ extern void flake_shmem_init(void);
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);
 
-/* The slot if there is one, or NULL. */
-extern Slot *flake_shmem_existing_slot(Oid generator, int32 shard);
-
-/* Calls visit for every slot of this database or of all, in no particular order. */
+/*
+ * Calls visit for a slot, if there is one; or for every slot of this database or of
+ * all, in no particular order.  It is not freed meanwhile, whoever drops its
+ * generator.
+ */
 typedef void (*FlakeSlotVisitor) (Slot *slot, void *arg);
+extern void flake_shmem_visit_slot(Oid generator, int32 shard,
+								   FlakeSlotVisitor visit, void *arg);
 extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
 
 /* Five bytes drawn at random since the server started, the same for all. */

@@ -463,6 +463,9 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	}
 	else
 	{
+		/* A floor below all ids is somebody's setval(). */
+		if (unlikely(above < flake_layout_min_packed(layout)))
+			above = flake_layout_min_packed(layout) - 1;
 		if (above > flake_layout_max_packed(layout) - n)
 			flake_lifetime_is_over(layout, 0);
 		*first = above + 1;
