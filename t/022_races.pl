@@ -527,6 +527,17 @@ ok( $stderr eq '' ? $stdout <= $bound : $stderr =~ /55000: shard 4 is detached/,
   or diag "bound $bound, $stdout$stderr";
 is(code($one, 'SELECT flake_id(4)'), '55000', 'open: no more ids');
 
+# A row that is written by hand takes no lock.
+stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(814)');
+value($two,
+	q{INSERT INTO flake_shard_state VALUES ('flake_default', 814, false, NULL, now())}
+);
+let_go($one);
+is(error_code(get_answer($one)),
+	'40001', 'open: a row written by hand meanwhile is seen');
+is(code($_, 'SELECT flake_id(814)'), '55000', 'open: a row written by hand counts')
+  foreach $one, $two;
+
 # In one session: who has closed it has the lock till its commit.
 value($one, 'SELECT flake_attach(4); SELECT flake_id(4)');
 stop_at($two, 'exit close_slot', 'BEGIN; SELECT flake_detach(4)');
