@@ -5,6 +5,7 @@ CREATE EXTENSION flakeid;
 CREATE SCHEMA bench;
 
 SELECT flake_create_generator('bench.named') \g /dev/null
+SELECT flake_create_generator('bench.leased') \g /dev/null
 SELECT flake_create_generator('bench.numbers', 'segment') \g /dev/null
 
 CREATE SEQUENCE bench.cache_1 CACHE 1;
