@@ -23,8 +23,9 @@
  * A new owner gets the shard whose lease has been over for the longest time, or
  * else the highest that is not in use: not minted since the server started, neither
  * detached nor attached.  What flake_shard_map has is left out; nor does an owner
- * whose lease is over get such a shard back.  Both are taken without waiting for others who are leasing, so
- * that a transaction that stays open keeps nothing but its own shard from them.
+ * whose lease is over get such a shard back.  Both are taken without waiting for
+ * others who are leasing, so that a transaction that stays open keeps nothing but
+ * its own shard from them.
  *
  * Two locks keep the table right, always taken in this order and kept to the end
  * of the transaction: the owner's, so that an owner has one lease; and the
@@ -318,7 +319,7 @@ take_lapsed(const Request *request, const OwnTable *table, Lease *lease)
 	ScanKeyData keys[2];
 	HeapTuple	row;
 
-	if (is_taken_back(request, lease) ||
+	if (flake_map_has(lease->shard, request->function) ||
 		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
 		return false;
 	init_shard_keys(keys, request->sequence, lease->shard);

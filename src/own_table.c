@@ -363,17 +363,16 @@ flake_own_table_close(OwnTable *table)
 				   table->lock == AccessShareLock ? AccessShareLock : NoLock);
 }
 
-HeapTuple
-flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
-					 ScanKeyData *keys)
+static HeapTuple
+find_row(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
+		 ScanKeyData *keys)
 {
 	ScanKeyData copies[MAX_KEYS];	/* older versions change them */
 	SysScanDesc scan;
 	HeapTuple	row;
 
-	/* The snapshot for a table that is no catalog is always a new one. */
 	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
-	scan = systable_beginscan(table->rel, index, true, NULL, nkeys, copies);
+	scan = systable_beginscan(table->rel, index, true, snapshot, nkeys, copies);
 	row = systable_getnext(scan);
 	if (HeapTupleIsValid(row))
 		row = heap_copytuple(row);
@@ -381,20 +380,19 @@ flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
 	return row;
 }
 
+HeapTuple
+flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
+					 ScanKeyData *keys)
+{
+	/* The snapshot for a table that is no catalog is always a new one. */
+	return find_row(table, index, NULL, nkeys, keys);
+}
+
 bool
 flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
 					ScanKeyData *keys)
 {
-	ScanKeyData copies[MAX_KEYS];	/* older versions change them */
-	SysScanDesc scan;
-	bool		result;
-
-	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
-	scan = systable_beginscan(table->rel, index, true, SnapshotSelf, nkeys, copies);
-	result = HeapTupleIsValid(systable_getnext(scan));
-
-	systable_endscan(scan);
-	return result;
+	return find_row(table, index, SnapshotSelf, nkeys, keys) != NULL;
 }
 
 HeapTuple

@@ -315,14 +315,11 @@ check_is_new(const Generator *generator)
 				 errhint("Commit first.")));
 }
 
-/* Whether a shard still has a state that was read. */
 static bool
-is_same_state(const ShardState *state, Oid sequence, int32 shard, Oid function)
+is_same_state(const ShardState *a, const ShardState *b)
 {
-	ShardState	now = read_state(sequence, shard, function);
-
-	return now.exists == state->exists && now.attached == state->attached &&
-		now.has_after == state->has_after && now.after == state->after;
+	return a->exists == b->exists && a->attached == b->attached &&
+		a->has_after == b->has_after && a->after == b->after;
 }
 
 void
@@ -343,31 +340,35 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	/* F2 */
 	(void) flake_shard_lock(sequence, slot->shard, FLAKE_READ_STATE, true);
 	state = read_state(sequence, slot->shard, function);
-	check_state(&state, slot->shard);
-	if (state.has_after)
-		above = flake_layout_packed_up_to(&generator->layout, state.after);
-	if (state.is_new)
+	for (;;)
 	{
-		MemoryContext old_context;
+		ShardState	before;
 
-		check_is_new(generator);
-		old_context = MemoryContextSwitchTo(TopTransactionContext);
-		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
-		MemoryContextSwitchTo(old_context);
-	}
-	flake_slot_open(slot->slot, above);
+		check_state(&state, slot->shard);
+		above = state.has_after
+			? flake_layout_packed_up_to(&generator->layout, state.after)
+			: FLAKE_PACKED_NONE;
+		if (state.is_new)
+		{
+			MemoryContext old_context;
 
-	/*
-	 * Who writes a row by hand does not lock the shard, and closes the slot
-	 * after the commit.  If that was just before this, the row is there now.
-	 */
-	if (!is_same_state(&state, sequence, slot->shard, function))
-	{
+			check_is_new(generator);
+			old_context = MemoryContextSwitchTo(TopTransactionContext);
+			opened_in_doubt = lappend(opened_in_doubt, slot->slot);
+			MemoryContextSwitchTo(old_context);
+		}
+		flake_slot_open(slot->slot, above);
+
+		/*
+		 * Who writes a row by hand does not lock the shard, and closes the
+		 * slot after the commit.  If that was just before this, the row is
+		 * there now.
+		 */
+		before = state;
+		state = read_state(sequence, slot->shard, function);
+		if (is_same_state(&before, &state))
+			break;
 		(void) flake_slot_close(slot->slot);
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("the state of shard %d was changed by hand meanwhile", slot->shard),
-				 errhint("Try again.")));
 	}
 	flake_generator_mark_checked(generator);
 	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
@@ -762,7 +763,7 @@ flake_keep_state(PG_FUNCTION_ARGS)
 static void
 keep_trigger(Relation rel, const char *name)
 {
-	const		TriggerDesc *triggers = rel->trigdesc;
+	const TriggerDesc *triggers = rel->trigdesc;
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
@@ -792,8 +793,7 @@ keep_trigger(Relation rel, const char *name)
  * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
  * after which the triggers of flake_keep_state() would no longer fire for what
  * logical replication brings.  Rows were written that it has not seen, so they count
- * from now on for all shards.  A trigger that was disabled by intent
- * stays so.
+ * from now on for all shards.  A trigger that was disabled by intent stays so.
  */
 Datum
 flake_keep_triggers(PG_FUNCTION_ARGS)

@@ -534,7 +534,7 @@ value($two,
 );
 let_go($one);
 is(error_code(get_answer($one)),
-	'40001', 'open: a row written by hand meanwhile is seen');
+	'55000', 'open: a row written by hand meanwhile is seen');
 is(code($_, 'SELECT flake_id(814)'), '55000', 'open: a row written by hand counts')
   foreach $one, $two;
 
