@@ -14,43 +14,43 @@
 
 CREATE TYPE @extschema@.flake_layout;
 
-CREATE FUNCTION @extschema@.flake_layout_in(cstring)
+CREATE FUNCTION @extschema@._flake_layout_in(cstring)
 RETURNS @extschema@.flake_layout
 AS 'MODULE_PATHNAME', 'flake_layout_in'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_in(cstring) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_in(cstring) IS
 'input function of flake_layout';
 
-CREATE FUNCTION @extschema@.flake_layout_out(@extschema@.flake_layout)
+CREATE FUNCTION @extschema@._flake_layout_out(@extschema@.flake_layout)
 RETURNS cstring
 AS 'MODULE_PATHNAME', 'flake_layout_out'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_out(@extschema@.flake_layout) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_out(@extschema@.flake_layout) IS
 'output function of flake_layout';
 
-CREATE FUNCTION @extschema@.flake_layout_recv(internal)
+CREATE FUNCTION @extschema@._flake_layout_recv(internal)
 RETURNS @extschema@.flake_layout
 AS 'MODULE_PATHNAME', 'flake_layout_recv'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_recv(internal) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_recv(internal) IS
 'binary input function of flake_layout';
 
-CREATE FUNCTION @extschema@.flake_layout_send(@extschema@.flake_layout)
+CREATE FUNCTION @extschema@._flake_layout_send(@extschema@.flake_layout)
 RETURNS bytea
 AS 'MODULE_PATHNAME', 'flake_layout_send'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_send(@extschema@.flake_layout) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_send(@extschema@.flake_layout) IS
 'binary output function of flake_layout';
 
 CREATE TYPE @extschema@.flake_layout (
-    INPUT = @extschema@.flake_layout_in,
-    OUTPUT = @extschema@.flake_layout_out,
-    RECEIVE = @extschema@.flake_layout_recv,
-    SEND = @extschema@.flake_layout_send,
+    INPUT = @extschema@._flake_layout_in,
+    OUTPUT = @extschema@._flake_layout_out,
+    RECEIVE = @extschema@._flake_layout_recv,
+    SEND = @extschema@._flake_layout_send,
     INTERNALLENGTH = 216,
     ALIGNMENT = double
 );
@@ -58,34 +58,34 @@ CREATE TYPE @extschema@.flake_layout (
 COMMENT ON TYPE @extschema@.flake_layout IS
 'which bits of an id mean what: fields from the most significant bit down, then options, as in ts:41 shard:13 seq:10 epoch=2011-08-24T21:07:01.721Z unit=1ms start=continue; input also takes the name of a preset (view flake_presets); error: 22P02';
 
-CREATE FUNCTION @extschema@.flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout)
+CREATE FUNCTION @extschema@._flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_layout_eq'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_eq(@extschema@.flake_layout, @extschema@.flake_layout) IS
 'implementation of = operator';
 
-CREATE FUNCTION @extschema@.flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout)
+CREATE FUNCTION @extschema@._flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_layout_ne'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_ne(@extschema@.flake_layout, @extschema@.flake_layout) IS
 'implementation of <> operator';
 
-CREATE FUNCTION @extschema@.flake_layout_hash(@extschema@.flake_layout)
+CREATE FUNCTION @extschema@._flake_layout_hash(@extschema@.flake_layout)
 RETURNS int
 AS 'MODULE_PATHNAME', 'flake_layout_hash'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_hash(@extschema@.flake_layout) IS
+COMMENT ON FUNCTION @extschema@._flake_layout_hash(@extschema@.flake_layout) IS
 'hash of a layout, for GROUP BY and joins';
 
 CREATE OPERATOR @extschema@.= (
     LEFTARG = @extschema@.flake_layout,
     RIGHTARG = @extschema@.flake_layout,
-    FUNCTION = @extschema@.flake_layout_eq,
+    FUNCTION = @extschema@._flake_layout_eq,
     COMMUTATOR = OPERATOR(@extschema@.=),
     NEGATOR = OPERATOR(@extschema@.<>),
     RESTRICT = eqsel,
@@ -96,7 +96,7 @@ CREATE OPERATOR @extschema@.= (
 CREATE OPERATOR @extschema@.<> (
     LEFTARG = @extschema@.flake_layout,
     RIGHTARG = @extschema@.flake_layout,
-    FUNCTION = @extschema@.flake_layout_ne,
+    FUNCTION = @extschema@._flake_layout_ne,
     COMMUTATOR = OPERATOR(@extschema@.<>),
     NEGATOR = OPERATOR(@extschema@.=),
     RESTRICT = neqsel,
@@ -106,7 +106,7 @@ CREATE OPERATOR @extschema@.<> (
 CREATE OPERATOR CLASS @extschema@.flake_layout_ops
 DEFAULT FOR TYPE @extschema@.flake_layout USING hash AS
     OPERATOR 1 @extschema@.=,
-    FUNCTION 1 @extschema@.flake_layout_hash(@extschema@.flake_layout);
+    FUNCTION 1 @extschema@._flake_layout_hash(@extschema@.flake_layout);
 
 CREATE FUNCTION @extschema@.flake_layout_info(layout @extschema@.flake_layout,
     OUT shards bigint, OUT ids_per_tick numeric, OUT ids_per_second numeric,
@@ -136,18 +136,18 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_shard_number(@extschema@.flake_layout, int[]) IS
 'a shard number put together from its parts, the most significant first, as in flake_shard_number(''snowflake'', datacenter, worker); errors: 22003 for a part out of range, 22004 for null, 22023 for the wrong number of parts';
 
-CREATE FUNCTION @extschema@.flake_layout_preset_list(
+CREATE FUNCTION @extschema@._flake_layout_preset_list(
     OUT name text, OUT layout @extschema@.flake_layout, OUT origin text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_layout_preset_list'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 13;
 
-COMMENT ON FUNCTION @extschema@.flake_layout_preset_list() IS
+COMMENT ON FUNCTION @extschema@._flake_layout_preset_list() IS
 'the presets behind the view flake_presets';
 
 CREATE VIEW @extschema@.flake_presets AS
 SELECT p.name, p.layout, i.shards, i.ids_per_second, i.starts, i.ends, p.origin
-FROM @extschema@.flake_layout_preset_list() p,
+FROM @extschema@._flake_layout_preset_list() p,
      @extschema@.flake_layout_info(p.layout) i;
 
 COMMENT ON VIEW @extschema@.flake_presets IS
@@ -320,25 +320,7 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_make(timestamptz, int, bigint, @extschema@.flake_layout) IS
 'an id composed of its parts, for backfills and tests: nothing keeps it from being equal to another; errors: 22003 for a part that an id cannot hold, 22023 if the layout has no time';
 
-CREATE FUNCTION @extschema@.flake_floor(ts timestamptz,
-    layout @extschema@.flake_layout DEFAULT 'instagram')
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'flake_floor'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION @extschema@.flake_floor(timestamptz, @extschema@.flake_layout) IS
-'the smallest id of the tick that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all; error: 22023 if the layout has no time';
-
-CREATE FUNCTION @extschema@.flake_ceil(ts timestamptz,
-    layout @extschema@.flake_layout DEFAULT 'instagram')
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'flake_ceil'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION @extschema@.flake_ceil(timestamptz, @extschema@.flake_layout) IS
-'the largest id of the tick that contains an instant; past the ends of the lifetime, infinity included, the smallest or largest id of all; error: 22023 if the layout has no time';
-
-CREATE FUNCTION @extschema@.flake_lower(since timestamptz,
+CREATE FUNCTION @extschema@.flake_lower(ts timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_lower'
@@ -347,14 +329,14 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_lower(timestamptz, @extschema@.flake_layout) IS
 'the smallest id whose time is at or after an instant: the bounds in flake_between(); past the end of the lifetime one that is greater than all, or 9223372036854775807 where there is none; error: 22023 if the layout has no time';
 
-CREATE FUNCTION @extschema@.flake_upper(upto timestamptz,
+CREATE FUNCTION @extschema@.flake_upper(ts timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_upper'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz, @extschema@.flake_layout) IS
-'the largest id whose time is before an instant; before the lifetime -9223372036854775808; error: 22023 if the layout has no time';
+'the largest id whose time is an instant or earlier; before the lifetime -9223372036854775808; error: 22023 if the layout has no time';
 
 -- Not STRICT: the planner inlines no strict function whose body has an AND.
 CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz,
@@ -524,17 +506,17 @@ COMMENT ON COLUMN @extschema@.flake_generators.owner IS 'the owner of the sequen
 GRANT SELECT ON @extschema@.flake_generators TO PUBLIC;
 
 -- SECURITY LABEL FOR flakeid, in a restored dump, needs the library.
-CREATE FUNCTION @extschema@.flake_load_library()
+CREATE FUNCTION @extschema@._flake_load_library()
 RETURNS event_trigger
 AS 'MODULE_PATHNAME', 'flake_load_library'
 LANGUAGE C;
 
-COMMENT ON FUNCTION @extschema@.flake_load_library() IS
+COMMENT ON FUNCTION @extschema@._flake_load_library() IS
 'loads flakeid''s library, which SECURITY LABEL FOR flakeid needs';
 
 CREATE EVENT TRIGGER flakeid_load_library ON ddl_command_start
 WHEN TAG IN ('SECURITY LABEL')
-EXECUTE FUNCTION @extschema@.flake_load_library();
+EXECUTE FUNCTION @extschema@._flake_load_library();
 
 -- also in a session whose session_replication_role is replica
 ALTER EVENT TRIGGER flakeid_load_library ENABLE ALWAYS;
@@ -553,60 +535,60 @@ SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_cata
 
 -- The type of generators in the tables that a dump carries along.  COPY restores all
 -- rows of a table or none, so the name of a generator that is not there is no error.
-CREATE TYPE @extschema@.flake_regclass;
+CREATE TYPE @extschema@._flake_regclass;
 
-CREATE FUNCTION @extschema@.flake_regclass_in(cstring)
-RETURNS @extschema@.flake_regclass
+CREATE FUNCTION @extschema@._flake_regclass_in(cstring)
+RETURNS @extschema@._flake_regclass
 AS 'MODULE_PATHNAME', 'flake_regclass_in'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_regclass_in(cstring) IS
-'input function of flake_regclass';
+COMMENT ON FUNCTION @extschema@._flake_regclass_in(cstring) IS
+'input function of _flake_regclass';
 
-CREATE FUNCTION @extschema@.flake_regclass_out(@extschema@.flake_regclass)
+CREATE FUNCTION @extschema@._flake_regclass_out(@extschema@._flake_regclass)
 RETURNS cstring
 AS 'regclassout'
 LANGUAGE internal STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_regclass_out(@extschema@.flake_regclass) IS
-'output function of flake_regclass';
+COMMENT ON FUNCTION @extschema@._flake_regclass_out(@extschema@._flake_regclass) IS
+'output function of _flake_regclass';
 
-CREATE FUNCTION @extschema@.flake_regclass_recv(internal)
-RETURNS @extschema@.flake_regclass
+CREATE FUNCTION @extschema@._flake_regclass_recv(internal)
+RETURNS @extschema@._flake_regclass
 AS 'regclassrecv'
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_regclass_recv(internal) IS
-'binary input function of flake_regclass';
+COMMENT ON FUNCTION @extschema@._flake_regclass_recv(internal) IS
+'binary input function of _flake_regclass';
 
-CREATE FUNCTION @extschema@.flake_regclass_send(@extschema@.flake_regclass)
+CREATE FUNCTION @extschema@._flake_regclass_send(@extschema@._flake_regclass)
 RETURNS bytea
 AS 'regclasssend'
 LANGUAGE internal IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_regclass_send(@extschema@.flake_regclass) IS
-'binary output function of flake_regclass';
+COMMENT ON FUNCTION @extschema@._flake_regclass_send(@extschema@._flake_regclass) IS
+'binary output function of _flake_regclass';
 
-CREATE TYPE @extschema@.flake_regclass (
-    INPUT = @extschema@.flake_regclass_in,
-    OUTPUT = @extschema@.flake_regclass_out,
-    RECEIVE = @extschema@.flake_regclass_recv,
-    SEND = @extschema@.flake_regclass_send,
+CREATE TYPE @extschema@._flake_regclass (
+    INPUT = @extschema@._flake_regclass_in,
+    OUTPUT = @extschema@._flake_regclass_out,
+    RECEIVE = @extschema@._flake_regclass_recv,
+    SEND = @extschema@._flake_regclass_send,
     LIKE = oid,
     CATEGORY = 'N'
 );
 
-COMMENT ON TYPE @extschema@.flake_regclass IS
+COMMENT ON TYPE @extschema@._flake_regclass IS
 'a relation, as regclass; the name of one that does not exist is 0, and no error';
 
-CREATE CAST (@extschema@.flake_regclass AS oid) WITHOUT FUNCTION AS IMPLICIT;
-CREATE CAST (@extschema@.flake_regclass AS regclass) WITHOUT FUNCTION AS IMPLICIT;
-CREATE CAST (regclass AS @extschema@.flake_regclass) WITHOUT FUNCTION AS ASSIGNMENT;
+CREATE CAST (@extschema@._flake_regclass AS oid) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (@extschema@._flake_regclass AS regclass) WITHOUT FUNCTION AS IMPLICIT;
+CREATE CAST (regclass AS @extschema@._flake_regclass) WITHOUT FUNCTION AS ASSIGNMENT;
 
 -- src/own_table.c reads and writes this table and flake_leases, and reads
 -- flake_shard_map.  It refuses to if columns or indexes are others than these.
 CREATE TABLE @extschema@.flake_shard_state (
-    generator  @extschema@.flake_regclass NOT NULL,
+    generator  @extschema@._flake_regclass NOT NULL,
     shard      int NOT NULL,
     attached   boolean NOT NULL,
     after      bigint,
@@ -624,24 +606,24 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_shard_state',
 
 -- A publication FOR ALL TABLES publishes it, too, but it is of this server only.
 -- And a dump can have rows of generators that it does not have, as with pg_dump -N.
-CREATE FUNCTION @extschema@.flake_keep_state()
+CREATE FUNCTION @extschema@._flake_keep_state()
 RETURNS trigger
 AS 'MODULE_PATHNAME', 'flake_keep_state'
 LANGUAGE C;
 
-COMMENT ON FUNCTION @extschema@.flake_keep_state() IS
+COMMENT ON FUNCTION @extschema@._flake_keep_state() IS
 'keeps logical replication from changing which shards this server mints, and a restore from failing at the rows of a generator that is not there: skips them';
 
 CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
 ON @extschema@.flake_shard_state
-FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
+FOR EACH ROW EXECUTE FUNCTION @extschema@._flake_keep_state();
 
 ALTER TABLE @extschema@.flake_shard_state ENABLE ALWAYS TRIGGER keep_state;
 
 -- A row can be skipped, a TRUNCATE only refused: also where it would be published.
 CREATE TRIGGER keep_rows BEFORE TRUNCATE
 ON @extschema@.flake_shard_state
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@._flake_keep_state();
 
 ALTER TABLE @extschema@.flake_shard_state ENABLE ALWAYS TRIGGER keep_rows;
 
@@ -664,7 +646,7 @@ COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
 'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; null if shard or generator is; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present';
 
 CREATE TABLE @extschema@.flake_leases (
-    generator  @extschema@.flake_regclass NOT NULL,
+    generator  @extschema@._flake_regclass NOT NULL,
     shard      int NOT NULL,
     owner      text COLLATE "C" NOT NULL,
     role       name NOT NULL,
@@ -695,28 +677,28 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_leases',
 
 CREATE TRIGGER keep_state BEFORE INSERT OR UPDATE OR DELETE
 ON @extschema@.flake_leases
-FOR EACH ROW EXECUTE FUNCTION @extschema@.flake_keep_state();
+FOR EACH ROW EXECUTE FUNCTION @extschema@._flake_keep_state();
 
 ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_state;
 
 -- A row can be skipped, a TRUNCATE only refused: also where it would be published.
 CREATE TRIGGER keep_rows BEFORE TRUNCATE
 ON @extschema@.flake_leases
-FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.flake_keep_state();
+FOR EACH STATEMENT EXECUTE FUNCTION @extschema@._flake_keep_state();
 
 ALTER TABLE @extschema@.flake_leases ENABLE ALWAYS TRIGGER keep_rows;
 
-CREATE FUNCTION @extschema@.flake_keep_triggers()
+CREATE FUNCTION @extschema@._flake_keep_triggers()
 RETURNS event_trigger
 AS 'MODULE_PATHNAME', 'flake_keep_triggers'
 LANGUAGE C;
 
-COMMENT ON FUNCTION @extschema@.flake_keep_triggers() IS
-'gives the triggers of flake_keep_state() their states again after ENABLE TRIGGER ALL, as in dumps made with --disable-triggers';
+COMMENT ON FUNCTION @extschema@._flake_keep_triggers() IS
+'gives the triggers of _flake_keep_state() their states again after ENABLE TRIGGER ALL, as in dumps made with --disable-triggers';
 
 CREATE EVENT TRIGGER flakeid_keep_triggers ON ddl_command_end
 WHEN TAG IN ('ALTER TABLE')
-EXECUTE FUNCTION @extschema@.flake_keep_triggers();
+EXECUTE FUNCTION @extschema@._flake_keep_triggers();
 
 ALTER EVENT TRIGGER flakeid_keep_triggers ENABLE ALWAYS;
 
@@ -724,16 +706,16 @@ COMMENT ON EVENT TRIGGER flakeid_keep_triggers IS
 'keeps logical replication from changing which shards this server mints after ENABLE TRIGGER ALL';
 
 -- A generator can be dropped by whatever way, such as its schema's CASCADE.
-CREATE FUNCTION @extschema@.flake_forget_dropped()
+CREATE FUNCTION @extschema@._flake_forget_dropped()
 RETURNS event_trigger
 AS 'MODULE_PATHNAME', 'flake_forget_dropped'
 LANGUAGE C;
 
-COMMENT ON FUNCTION @extschema@.flake_forget_dropped() IS
+COMMENT ON FUNCTION @extschema@._flake_forget_dropped() IS
 'removes what flake_shard_state and flake_leases have of generators that are dropped';
 
 CREATE EVENT TRIGGER flakeid_forget_dropped ON sql_drop
-EXECUTE FUNCTION @extschema@.flake_forget_dropped();
+EXECUTE FUNCTION @extschema@._flake_forget_dropped();
 
 ALTER EVENT TRIGGER flakeid_forget_dropped ENABLE ALWAYS;
 
@@ -854,134 +836,134 @@ COMMENT ON FUNCTION @extschema@.flake_server(int) IS
 -- Guards
 --
 -- Functions in PL/pgSQL are called by functions in SQL, which call by OID and get
--- a ticket from flake_guard() first: see src/guard.c.
+-- a ticket from _flake_guard() first: see src/guard.c.
 
-CREATE TYPE @extschema@.flake_ticket;
+CREATE TYPE @extschema@._flake_ticket;
 
-CREATE FUNCTION @extschema@.flake_ticket_in(cstring)
-RETURNS @extschema@.flake_ticket
+CREATE FUNCTION @extschema@._flake_ticket_in(cstring)
+RETURNS @extschema@._flake_ticket
 AS 'MODULE_PATHNAME', 'flake_ticket_in'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_ticket_in(cstring) IS
-'input function of flake_ticket: always error 0A000';
+COMMENT ON FUNCTION @extschema@._flake_ticket_in(cstring) IS
+'input function of _flake_ticket: always error 0A000';
 
-CREATE FUNCTION @extschema@.flake_ticket_out(@extschema@.flake_ticket)
+CREATE FUNCTION @extschema@._flake_ticket_out(@extschema@._flake_ticket)
 RETURNS cstring
 AS 'MODULE_PATHNAME', 'flake_ticket_out'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_ticket_out(@extschema@.flake_ticket) IS
-'output function of flake_ticket';
+COMMENT ON FUNCTION @extschema@._flake_ticket_out(@extschema@._flake_ticket) IS
+'output function of _flake_ticket';
 
-CREATE TYPE @extschema@.flake_ticket (
-    INPUT = @extschema@.flake_ticket_in,
-    OUTPUT = @extschema@.flake_ticket_out,
+CREATE TYPE @extschema@._flake_ticket (
+    INPUT = @extschema@._flake_ticket_in,
+    OUTPUT = @extschema@._flake_ticket_out,
     INTERNALLENGTH = 4,
     PASSEDBYVALUE,
     ALIGNMENT = int4
 );
 
-COMMENT ON TYPE @extschema@.flake_ticket IS
-'says that flake_guard() was called; for functions of flakeid that others of it call';
+COMMENT ON TYPE @extschema@._flake_ticket IS
+'says that _flake_guard() was called; for functions of flakeid that others of it call';
 
-CREATE FUNCTION @extschema@.flake_guard(schema text)
-RETURNS @extschema@.flake_ticket
+CREATE FUNCTION @extschema@._flake_guard(schema text)
+RETURNS @extschema@._flake_ticket
 AS 'MODULE_PATHNAME', 'flake_guard'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_guard(text) IS
+COMMENT ON FUNCTION @extschema@._flake_guard(text) IS
 'keeps the extension and its schema from being dropped or renamed until the end of the transaction; for functions of flakeid; errors: 25006 on a standby, 42704 if the extension was dropped, 55000 if its schema was renamed';
 
-CREATE FUNCTION @extschema@.flake_guard_schemas(ticket @extschema@.flake_ticket, schemas oid[])
+CREATE FUNCTION @extschema@._flake_guard_schemas(ticket @extschema@._flake_ticket, schemas oid[])
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_guard_schemas'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_guard_schemas(@extschema@.flake_ticket, oid[]) IS
+COMMENT ON FUNCTION @extschema@._flake_guard_schemas(@extschema@._flake_ticket, oid[]) IS
 'keeps schemas from being dropped or renamed by others until the end of the transaction; for functions of flakeid; error: 3F000 if one does not exist';
 
-CREATE FUNCTION @extschema@.flake_guard_relation(ticket @extschema@.flake_ticket, relation oid, exclusive boolean)
+CREATE FUNCTION @extschema@._flake_guard_relation(ticket @extschema@._flake_ticket, relation oid, exclusive boolean)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_guard_relation'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_guard_relation(@extschema@.flake_ticket, oid, boolean) IS
+COMMENT ON FUNCTION @extschema@._flake_guard_relation(@extschema@._flake_ticket, oid, boolean) IS
 'locks a relation until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 if exclusive and the user may not LOCK TABLE';
 
-CREATE FUNCTION @extschema@.flake_guard_tree(ticket @extschema@.flake_ticket, relation oid)
+CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_guard_tree'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_guard_tree(@extschema@.flake_ticket, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid) IS
 'locks a table or view in mode ACCESS EXCLUSIVE until the end of the transaction, and what inherits from it; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
-CREATE FUNCTION @extschema@.flake_execute_steps(ticket @extschema@.flake_ticket, schemas oid[], relations oid[],
+CREATE FUNCTION @extschema@._flake_execute_steps(ticket @extschema@._flake_ticket, schemas oid[], relations oid[],
     types oid[], steps text[], announce boolean)
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_execute_steps'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_execute_steps(@extschema@.flake_ticket, oid[], oid[], oid[], text[], boolean) IS
+COMMENT ON FUNCTION @extschema@._flake_execute_steps(@extschema@._flake_ticket, oid[], oid[], oid[], text[], boolean) IS
 'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command, and those without a command look for what that role must not execute: see src/execute.c; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
 
-CREATE FUNCTION @extschema@.flake_largest(ticket @extschema@.flake_ticket, relation oid, attribute name)
+CREATE FUNCTION @extschema@._flake_largest(ticket @extschema@._flake_ticket, relation oid, attribute name)
 RETURNS bigint
 AS 'MODULE_PATHNAME', 'flake_largest'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_largest(@extschema@.flake_ticket, oid, name) IS
+COMMENT ON FUNCTION @extschema@._flake_largest(@extschema@._flake_ticket, oid, name) IS
 'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
 
-CREATE FUNCTION @extschema@.flake_rebind(ticket @extschema@.flake_ticket, query text,
+CREATE FUNCTION @extschema@._flake_rebind(ticket @extschema@._flake_ticket, query text,
     relations oid[], attributes int2[], types oid[], OUT result_types oid[], OUT named oid[])
 AS 'MODULE_PATHNAME', 'flake_rebind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_rebind(@extschema@.flake_ticket, text, oid[], smallint[], oid[]) IS
+COMMENT ON FUNCTION @extschema@._flake_rebind(@extschema@._flake_ticket, text, oid[], smallint[], oid[]) IS
 'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing';
 
 
 -- Schemas for shards
 
 -- Anybody may call it: it does no more than SET ROLE would allow.
-CREATE FUNCTION @extschema@.flake_execute_as(role oid, command text)
+CREATE FUNCTION @extschema@._flake_execute_as(role oid, command text)
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_execute_as'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_execute_as(oid, text) IS
+COMMENT ON FUNCTION @extschema@._flake_execute_as(oid, text) IS
 'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); errors: 42501 if the user is no member of the role, 42704 no such role, 0A000 for COMMIT, COPY and other commands that a function cannot execute';
 
-CREATE FUNCTION @extschema@.flake_copy_index(index oid, target regclass)
+CREATE FUNCTION @extschema@._flake_copy_index(index oid, target regclass)
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_copy_index'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_copy_index(oid, regclass) IS
+COMMENT ON FUNCTION @extschema@._flake_copy_index(oid, regclass) IS
 'makes an index of a table, and the constraint that it is for, for another table with such columns, under the same name and bound to the same functions, operators and types: for flake_create_shard(); errors: 42501 unless the user owns both tables, 42704 no such index, 42P01 no such table, 0A000 for expressions of whole rows';
 
-CREATE FUNCTION @extschema@.flake_trusts(role oid, other oid)
+CREATE FUNCTION @extschema@._flake_trusts(role oid, other oid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_trusts'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_trusts(oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_trusts(oid, oid) IS
 'whether another role may become this one, as a superuser may, so that this one can execute what the other has written; for functions of flakeid';
 
-CREATE FUNCTION @extschema@.flake_linked(relation oid, attribute name)
+CREATE FUNCTION @extschema@._flake_linked(relation oid, attribute name)
 RETURNS oid[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     WITH RECURSIVE heir (oid) AS (
-        SELECT flake_linked.relation
+        SELECT _flake_linked.relation
         UNION
         SELECT i.inhrelid FROM heir JOIN pg_catalog.pg_inherits i ON i.inhparent = heir.oid
     ), link (other) AS (
         SELECT CASE WHEN k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey) THEN k.confrelid ELSE k.conrelid END
         FROM heir
-        JOIN pg_catalog.pg_attribute a ON a.attrelid = heir.oid AND a.attname = flake_linked.attribute
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = heir.oid AND a.attname = _flake_linked.attribute
         JOIN pg_catalog.pg_constraint k ON k.contype = 'f'::"char"
          AND (k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey) OR k.confrelid = a.attrelid AND a.attnum = ANY (k.confkey))
     )
@@ -989,26 +971,26 @@ BEGIN ATOMIC
     FROM link l;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_linked(oid, name) IS
+COMMENT ON FUNCTION @extschema@._flake_linked(oid, name) IS
 'the tables that foreign keys connect with a table through a column, of partitioned tables the topmost; for functions of flakeid';
 
 -- PostgreSQL plans queries of a table to check a foreign key, and evaluates what is
 -- constant in such expressions when it does.  What names nothing but PostgreSQL's
 -- own functions and operators, or flake_shard(), can be evaluated by anybody.
-CREATE FUNCTION @extschema@.flake_foreign_code(relation oid, role oid)
+CREATE FUNCTION @extschema@._flake_foreign_code(relation oid, role oid)
 RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET jit = off
 BEGIN ATOMIC
     WITH foreigner AS (
         SELECT c.oid, c.relowner, r.is_ancestor
-        FROM (SELECT flake_foreign_code.relation, false
+        FROM (SELECT _flake_foreign_code.relation, false
               UNION
-              SELECT t.relid::oid, false FROM pg_catalog.pg_partition_tree(flake_foreign_code.relation) t
+              SELECT t.relid::oid, false FROM pg_catalog.pg_partition_tree(_flake_foreign_code.relation) t
               UNION
-              SELECT a.relid::oid, true FROM pg_catalog.pg_partition_ancestors(flake_foreign_code.relation) a) AS r (oid, is_ancestor)
+              SELECT a.relid::oid, true FROM pg_catalog.pg_partition_ancestors(_flake_foreign_code.relation) a) AS r (oid, is_ancestor)
         JOIN pg_catalog.pg_class c ON c.oid = r.oid
-        WHERE NOT @extschema@.flake_trusts(flake_foreign_code.role, c.relowner)
+        WHERE NOT @extschema@._flake_trusts(_flake_foreign_code.role, c.relowner)
     ), part (relation, classid, objid, objsubid) AS (
         SELECT i.indrelid, 'pg_catalog.pg_class'::regclass::oid, i.indexrelid, 0
         FROM pg_catalog.pg_index i
@@ -1052,10 +1034,10 @@ BEGIN ATOMIC
     ORDER BY f.oid, p.classid, p.objid LIMIT 1;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_foreign_code(oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_foreign_code(oid, oid) IS
 'what a role might execute of another that it does not trust when it makes a foreign key to or from a table: an index, a statistics object, a check, a generated column or a partition key, of the table or of a partition, or the partition key of an ancestor; null if there is none; for functions of flakeid';
 
-CREATE FUNCTION @extschema@.flake_stranger(namespace oid, owner oid)
+CREATE FUNCTION @extschema@._flake_stranger(namespace oid, owner oid)
 RETURNS name
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
@@ -1066,22 +1048,22 @@ BEGIN ATOMIC
         UNION ALL
         SELECT e.grantee FROM pg_catalog.aclexplode(n.nspacl) e WHERE e.privilege_type = 'CREATE'::text) AS c
     JOIN pg_catalog.pg_roles r ON c.grantee = '0'::oid OR pg_catalog.pg_has_role(r.oid, c.grantee, 'MEMBER'::text)
-    WHERE n.oid = flake_stranger.namespace
+    WHERE n.oid = _flake_stranger.namespace
       AND NOT pg_catalog.starts_with(r.rolname::text, 'pg_'::text)     -- nobody can be it; its members are in the list, too
-      AND NOT @extschema@.flake_trusts(flake_stranger.owner, r.oid)
+      AND NOT @extschema@._flake_trusts(_flake_stranger.owner, r.oid)
     ORDER BY r.rolname LIMIT 1;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_stranger(oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_stranger(oid, oid) IS
 'a role that can create objects in a schema, is no superuser, and may not become the other role, who therefore should execute no text that names functions of that schema; null if there is none: for flake_create_shard()';
 
 -- The owner of a type can rename it, and write casts to and from it and checks for it.
-CREATE FUNCTION @extschema@.flake_type_owner(type oid, owner oid)
+CREATE FUNCTION @extschema@._flake_type_owner(type oid, owner oid)
 RETURNS name
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     WITH RECURSIVE part (oid) AS (
-        SELECT flake_type_owner.type
+        SELECT _flake_type_owner.type
         UNION
         SELECT p.oid
         FROM part
@@ -1098,16 +1080,16 @@ BEGIN ATOMIC
     SELECT pg_catalog.pg_get_userbyid(t.typowner)
     FROM part
     JOIN pg_catalog.pg_type t ON t.oid = part.oid
-    WHERE NOT @extschema@.flake_trusts(flake_type_owner.owner, t.typowner)
+    WHERE NOT @extschema@._flake_trusts(_flake_type_owner.owner, t.typowner)
     ORDER BY t.oid LIMIT 1;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_type_owner(oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_type_owner(oid, oid) IS
 'a role that owns a type, or one that it is made of, is no superuser, and may not become the other role; null if there is none; for functions of flakeid';
 
 -- Types of one name cannot be two in a schema; functions and operators can, and the
 -- arguments say which fits best.
-CREATE FUNCTION @extschema@.flake_usurper(class oid, object oid, owner oid)
+CREATE FUNCTION @extschema@._flake_usurper(class oid, object oid, owner oid)
 RETURNS name
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
@@ -1123,26 +1105,26 @@ BEGIN ATOMIC
         SELECT 'pg_catalog.pg_type'::regclass::oid, t.oid, t.typnamespace, t.typname, t.typowner, ARRAY[t.oid]
         FROM pg_catalog.pg_type t
     )
-    SELECT COALESCE(@extschema@.flake_stranger(n.namespace, flake_usurper.owner),
+    SELECT COALESCE(@extschema@._flake_stranger(n.namespace, _flake_usurper.owner),
                     (SELECT pg_catalog.pg_get_userbyid(o.owner) FROM named o
                      WHERE o.class = n.class AND o.object <> n.object AND o.namespace = n.namespace AND o.name = n.name
-                       AND NOT @extschema@.flake_trusts(flake_usurper.owner, o.owner)
+                       AND NOT @extschema@._flake_trusts(_flake_usurper.owner, o.owner)
                      ORDER BY o.object LIMIT 1),
-                    (SELECT pg_catalog.min(@extschema@.flake_type_owner(t.oid, flake_usurper.owner)::text)::name
+                    (SELECT pg_catalog.min(@extschema@._flake_type_owner(t.oid, _flake_usurper.owner)::text)::name
                      FROM pg_catalog.unnest(n.types) AS t (oid)))
     FROM named n
-    WHERE n.class = flake_usurper.class AND n.object = flake_usurper.object
+    WHERE n.class = _flake_usurper.class AND n.object = _flake_usurper.object
       AND n.namespace <> 'pg_catalog'::regnamespace::oid;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_usurper(oid, oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_usurper(oid, oid, oid) IS
 'a role that has made, or can make, a function, operator, type or cast by which text that names this one could come to mean another, is no superuser, and may not become the owner of that text; null if there is none, as for those of pg_catalog; for functions of flakeid';
 
 -- Everything that pg_dump writes of the tables and sequences in a schema, but for
 -- what depends on other objects.  Names take the place of numbers.  A column of a
 -- catalog that is not left out here counts, whatever it says.  pg_attver is a number
 -- that PostgreSQL keeps for itself since its releases of 2026.
-CREATE FUNCTION @extschema@.flake_traits(namespace oid,
+CREATE FUNCTION @extschema@._flake_traits(namespace oid,
     OUT object text, OUT trait text, OUT value text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -1152,7 +1134,7 @@ BEGIN ATOMIC
     WITH relation AS (
         SELECT c.oid, pg_catalog.quote_ident(c.relname::text) AS name, c.relkind, c.relowner
         FROM pg_catalog.pg_class c
-        WHERE c.relnamespace = flake_traits.namespace AND c.relkind IN ('r'::"char", 'p'::"char", 'S'::"char", 'i'::"char", 'I'::"char")
+        WHERE c.relnamespace = _flake_traits.namespace AND c.relkind IN ('r'::"char", 'p'::"char", 'S'::"char", 'i'::"char", 'I'::"char")
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
                           WHERE d.classid = 'pg_catalog.pg_class'::regclass::oid AND d.objid = c.oid AND d.deptype = 'e'::"char")
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel l
@@ -1201,7 +1183,7 @@ BEGIN ATOMIC
                pg_catalog.to_jsonb(x) || pg_catalog.jsonb_build_object('columns', pg_catalog.pg_get_statisticsobjdef_columns(x.oid))
         FROM relation r JOIN pg_catalog.pg_statistic_ext x ON x.stxrelid = r.oid
         UNION ALL
-        SELECT 'pg_catalog.pg_namespace'::regclass::oid, flake_traits.namespace, 0, 'the schema'::text, '{}'::jsonb
+        SELECT 'pg_catalog.pg_namespace'::regclass::oid, _flake_traits.namespace, 0, 'the schema'::text, '{}'::jsonb
     ), list (object, owner, acl) AS (
         SELECT r.name, r.relowner, COALESCE(c.relacl, pg_catalog.acldefault(CASE r.relkind WHEN 'S'::"char" THEN 's'::"char" ELSE 'r'::"char" END, r.relowner))
         FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid AND c.relkind NOT IN ('i'::"char", 'I'::"char")
@@ -1210,10 +1192,10 @@ BEGIN ATOMIC
         FROM relation r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND NOT a.attisdropped
         UNION ALL
         SELECT 'the schema'::text, n.nspowner, COALESCE(n.nspacl, pg_catalog.acldefault('n'::"char", n.nspowner))
-        FROM pg_catalog.pg_namespace n WHERE n.oid = flake_traits.namespace
+        FROM pg_catalog.pg_namespace n WHERE n.oid = _flake_traits.namespace
         UNION ALL
         SELECT pg_catalog.format('default privileges of role %s for %s'::text, d.defaclrole, d.defaclobjtype), d.defaclrole, d.defaclacl
-        FROM pg_catalog.pg_default_acl d WHERE d.defaclnamespace = flake_traits.namespace
+        FROM pg_catalog.pg_default_acl d WHERE d.defaclnamespace = _flake_traits.namespace
     )
     SELECT i.object, e.key, e.value
     FROM item i, pg_catalog.jsonb_each_text(i.line - '{
@@ -1232,7 +1214,7 @@ BEGIN ATOMIC
     FROM list l, pg_catalog.aclexplode(l.acl) AS e;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_traits(oid) IS
+COMMENT ON FUNCTION @extschema@._flake_traits(oid) IS
 'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, privileges; for flake_create_shard()';
 
 -- What expressions of the template mean must not change on the way to the copy.
@@ -1247,8 +1229,8 @@ COMMENT ON FUNCTION @extschema@.flake_traits(oid) IS
 --	3	afterwards the copy depends on the same objects as the template.
 --
 -- In the copy, only what is copied takes the place of what is in the template.
--- Afterwards flake_traits() must find no other difference between the two, either.
-CREATE FUNCTION @extschema@.flake_create_shard_guarded(ticket @extschema@.flake_ticket, shard int, template name, schema name)
+-- Afterwards _flake_traits() must find no other difference between the two, either.
+CREATE FUNCTION @extschema@._flake_create_shard_guarded(ticket @extschema@._flake_ticket, shard int, template name, schema name)
 RETURNS name
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -1284,10 +1266,10 @@ DECLARE
     check_name pg_catalog.text;
     check_names pg_catalog.text[] := '{}';     -- table.constraint, of the topmost table
     shard_checks pg_catalog.text[]; -- table.constraint
-    other_checks pg_catalog.text[] := '{}';    -- what flake_traits() calls those that are not as in the template
+    other_checks pg_catalog.text[] := '{}';    -- what _flake_traits() calls those that are not as in the template
     written pg_catalog.record;
     expression pg_catalog.text;
-    -- rows for flake_execute_steps(): who executes it, what it is about, its OID, statement
+    -- rows for _flake_execute_steps(): who executes it, what it is about, its OID, statement
     defaults pg_catalog.text[];
     dropped_checks pg_catalog.text[];
     checks pg_catalog.text[];
@@ -1309,7 +1291,7 @@ BEGIN
             MESSAGE = format('schema "%s" already exists', target),
             HINT = 'To make it anew, drop it first. To make another, give its name as the third argument.';
     END IF;
-    PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[source]);
+    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[source]);
     IF to_regnamespace(quote_ident(template)) IS DISTINCT FROM source THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('schema "%s" was changed meanwhile', template);
@@ -1334,7 +1316,7 @@ BEGIN
             ORDER BY c.oid);
         EXIT WHEN locked = tables || sequences;
         locked := tables || sequences;
-        PERFORM @extschema@.flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
+        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
     END LOOP;
 
     -- Nothing is copied by half.
@@ -1426,7 +1408,7 @@ BEGIN
                 SELECT relacl FROM pg_class WHERE oid = ANY (tables || sequences)
                 UNION ALL
                 SELECT attacl FROM pg_attribute WHERE attrelid = ANY (tables)) AS l (acl), aclexplode(l.acl) AS e) AS r (role)
-    WHERE NOT @extschema@.flake_trusts(r.role, to_regrole(quote_ident(current_user))::oid)
+    WHERE NOT @extschema@._flake_trusts(r.role, to_regrole(quote_ident(current_user))::oid)
     ORDER BY r.role LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
@@ -1439,7 +1421,7 @@ BEGIN
     FROM pg_inherits i
     JOIN pg_class c ON c.oid = i.inhrelid
     JOIN pg_class p ON p.oid = i.inhparent
-    WHERE c.oid = ANY (tables) AND NOT @extschema@.flake_trusts(p.relowner, c.relowner)
+    WHERE c.oid = ANY (tables) AND NOT @extschema@._flake_trusts(p.relowner, c.relowner)
     ORDER BY c.oid LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -1451,10 +1433,10 @@ BEGIN
     SELECT c.relname, k.confrelid, f.code, c.relowner INTO problem
     FROM pg_constraint k
     JOIN pg_class c ON c.oid = k.conrelid
-    CROSS JOIN LATERAL (SELECT @extschema@.flake_foreign_code(k.confrelid, c.relowner)
+    CROSS JOIN LATERAL (SELECT @extschema@._flake_foreign_code(k.confrelid, c.relowner)
                         WHERE EXISTS (SELECT FROM pg_class r
                                       WHERE r.oid IN (SELECT k.confrelid UNION SELECT relid FROM pg_partition_tree(k.confrelid) UNION SELECT relid FROM pg_partition_ancestors(k.confrelid))
-                                        AND NOT @extschema@.flake_trusts(c.relowner, r.relowner))) AS f (code)
+                                        AND NOT @extschema@._flake_trusts(c.relowner, r.relowner))) AS f (code)
     WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0 AND f.code IS NOT NULL
     ORDER BY k.oid LIMIT 1;
     IF FOUND THEN
@@ -1479,7 +1461,7 @@ BEGIN
           SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
     JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
     schemas := array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid);
-    PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+    PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
 
     -- Defaults that name a table or sequence that is copied
     renamed := ARRAY(
@@ -1530,7 +1512,7 @@ BEGIN
     JOIN pg_class c ON c.oid = w.relation
     JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id AND d.objsubid = 0
      AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass) AND d.refobjid <> w.other
-    CROSS JOIN LATERAL @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner) AS u (stranger)
+    CROSS JOIN LATERAL @extschema@._flake_usurper(d.refclassid, d.refobjid, c.relowner) AS u (stranger)
     WHERE u.stranger IS NOT NULL
     ORDER BY c.oid, w.kind, object LIMIT 1;
     IF FOUND THEN
@@ -1640,7 +1622,7 @@ BEGIN
         -- In a schema of others, a flake_shard() of one argument might fit better.
         minted.is_named := minted.is_named OR EXISTS (
             SELECT FROM pg_class c
-            WHERE c.oid = ANY (tree) AND @extschema@.flake_stranger(to_regnamespace('@extschema@')::oid, c.relowner) IS NOT NULL);
+            WHERE c.oid = ANY (tree) AND @extschema@._flake_stranger(to_regnamespace('@extschema@')::oid, c.relowner) IS NOT NULL);
 
         -- The first name that is free, of 63 bytes at most.
         SELECT n.name INTO check_name
@@ -1810,7 +1792,7 @@ BEGIN
     -- Keys, then other indexes, under their names
     statements := statements || ARRAY(
         SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
-                     format('SELECT @extschema@.flake_copy_index(%L::oid, %L::regclass)', i.indexrelid, format('%I.%I', target, c.relname))]
+                     format('SELECT @extschema@._flake_copy_index(%L::oid, %L::regclass)', i.indexrelid, format('%I.%I', target, c.relname))]
         FROM pg_index i
         JOIN pg_class c ON c.oid = i.indrelid
         LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')
@@ -1950,7 +1932,7 @@ BEGIN
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
-    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], statements, false);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], statements, false);
 
     -- LIKE has given names to statistics objects.  They are made in the order of
     -- the originals, and two may have each other's.
@@ -1969,7 +1951,7 @@ BEGIN
           SELECT 2, id, role, format('ALTER STATISTICS %I.%I RENAME TO %I', target, interim, name) FROM pair WHERE given <> name
           UNION ALL
           SELECT 3, id, role, format('ALTER STATISTICS %I.%I SET STATISTICS %s', target, name, aim) FROM pair WHERE aim >= 0) AS s (stage, id, role, command);
-    PERFORM @extschema@.flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[],
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[],
                                             coalesce(statements, '{}'), false);
 
     -- Whatever was executed, the copy is there, is bound to what the template is
@@ -2059,8 +2041,8 @@ BEGIN
             DETAIL = format('Something that was executed, such as a function in a check or an index, has put it into schema "%s".', target);
     END IF;
 
-    WITH original AS (SELECT * FROM @extschema@.flake_traits(source)),
-         copy AS (SELECT * FROM @extschema@.flake_traits(target_oid))
+    WITH original AS (SELECT * FROM @extschema@._flake_traits(source)),
+         copy AS (SELECT * FROM @extschema@._flake_traits(target_oid))
     SELECT d.object, d.trait INTO problem
     FROM ((SELECT * FROM original EXCEPT ALL SELECT * FROM copy)
           UNION ALL
@@ -2077,14 +2059,14 @@ BEGIN
 END
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_create_shard_guarded(@extschema@.flake_ticket, int, name, name) IS
+COMMENT ON FUNCTION @extschema@._flake_create_shard_guarded(@extschema@._flake_ticket, int, name, name) IS
 'what flake_create_shard() does, which calls it; null without a ticket';
 
 CREATE FUNCTION @extschema@.flake_create_shard(shard int, template name, schema name DEFAULT NULL)
 RETURNS name
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT @extschema@.flake_create_shard_guarded(@extschema@.flake_guard('@extschema@'::text), shard, template, schema);
+    SELECT @extschema@._flake_create_shard_guarded(@extschema@._flake_guard('@extschema@'::text), shard, template, schema);
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
@@ -2128,12 +2110,12 @@ COMMENT ON FUNCTION @extschema@.flake_unseal(bigint, text) IS
 
 -- Partitions by time
 
-CREATE FUNCTION @extschema@.flake_check_partitioned(parent regclass)
+CREATE FUNCTION @extschema@._flake_check_partitioned(parent regclass)
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_check_partitioned'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_check_partitioned(regclass) IS
+COMMENT ON FUNCTION @extschema@._flake_check_partitioned(regclass) IS
 'does nothing for a table PARTITION BY RANGE of an id; error: 42809 for others';
 
 CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
@@ -2143,7 +2125,7 @@ CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT @extschema@.flake_check_partitioned(parent);
+    SELECT @extschema@._flake_check_partitioned(parent);
     SELECT b.oid::pg_catalog.regclass, b.lower_bound, b.upper_bound,
            @extschema@.flake_timestamp(b.lower_bound, layout),
            @extschema@.flake_timestamp(b.upper_bound, layout)
@@ -2165,7 +2147,7 @@ COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_lay
 -- instants at which steps begin is one step, whatever the zone's offset does: a
 -- midnight that comes twice begins a day the second time, and a day that was left
 -- out is no step.  Offsets differ by up to 26 hours, so the step is among these.
-CREATE FUNCTION @extschema@.flake_partition_step(width interval, ts timestamptz, zone text,
+CREATE FUNCTION @extschema@._flake_partition_step(width interval, ts timestamptz, zone text,
     OUT since timestamptz, OUT upto timestamptz)
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -2186,10 +2168,10 @@ BEGIN ATOMIC
                END AS start) b;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_partition_step(interval, timestamptz, text) IS
+COMMENT ON FUNCTION @extschema@._flake_partition_step(interval, timestamptz, text) IS
 'what a partition for an instant is for, of the steps of flake_create_partitions(), which checks the width: the instants from since to before upto; for functions of flakeid; error: 22023 no such time zone';
 
-CREATE FUNCTION @extschema@.flake_create_partitions_guarded(ticket @extschema@.flake_ticket,
+CREATE FUNCTION @extschema@._flake_create_partitions_guarded(ticket @extschema@._flake_ticket,
     parent regclass, width interval, since timestamptz, upto timestamptz,
     layout @extschema@.flake_layout, zone text)
 RETURNS SETOF regclass
@@ -2209,7 +2191,7 @@ DECLARE
     created bigint[] := '{}';   -- where the new partitions begin
     steps pg_catalog.text[] := '{}';
 BEGIN
-    PERFORM @extschema@.flake_check_partitioned(parent);
+    PERFORM @extschema@._flake_check_partitioned(parent);
     IF NOT isfinite(since) OR NOT isfinite(upto) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = 'partitions must begin and end at a finite time';
@@ -2220,20 +2202,20 @@ BEGIN
     END IF;
 
     -- From here on nobody else changes its name, schema or owner.
-    PERFORM @extschema@.flake_guard_relation(ticket, parent::oid, false);
+    PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, false);
     SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
-    PERFORM @extschema@.flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
+    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
 
     -- What is made as the owner of the parent looks at the default partition, and
     -- evaluates its checks; nobody can add one from here on.
-    PERFORM @extschema@.flake_guard_relation(ticket, t.relid::oid, false)
+    PERFORM @extschema@._flake_guard_relation(ticket, t.relid::oid, false)
     FROM pg_partitioned_table p CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
     WHERE p.partrelid = parent;
     SELECT c.relname INTO existing
     FROM pg_partitioned_table p
     CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
     JOIN pg_class c ON c.oid = t.relid
-    WHERE p.partrelid = parent AND NOT @extschema@.flake_trusts(of_parent.relowner, c.relowner)
+    WHERE p.partrelid = parent AND NOT @extschema@._flake_trusts(of_parent.relowner, c.relowner)
       -- its owner can give it another partition, with checks, at any time
       AND (c.relkind = 'p' OR EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c'))
     LIMIT 1;
@@ -2245,7 +2227,7 @@ BEGIN
     END IF;
 
     WHILE since < upto LOOP
-        SELECT * INTO step FROM @extschema@.flake_partition_step(width, since, zone);
+        SELECT * INTO step FROM @extschema@._flake_partition_step(width, since, zone);
         first_id := @extschema@.flake_lower(step.since, layout);
         end_id := @extschema@.flake_lower(step.upto, layout);
         IF first_id >= end_id THEN
@@ -2288,14 +2270,14 @@ BEGIN
     END LOOP;
 
     -- As the owner: a partition key and a default partition can have code of his.
-    PERFORM @extschema@.flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], '{}'::oid[], steps, false);
+    PERFORM @extschema@._flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], '{}'::oid[], steps, false);
     RETURN QUERY SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
                  WHERE p.lower_bound = ANY (created) ORDER BY p.lower_bound;
 END
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_create_partitions_guarded(@extschema@.flake_ticket, regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'what flake_create_partitions() does, after flake_guard(); not for others';
+COMMENT ON FUNCTION @extschema@._flake_create_partitions_guarded(@extschema@._flake_ticket, regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
+'what flake_create_partitions() does, after _flake_guard(); not for others';
 
 CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width interval,
     since timestamptz, upto timestamptz,
@@ -2304,14 +2286,14 @@ CREATE FUNCTION @extschema@.flake_create_partitions(parent regclass, width inter
 RETURNS SETOF regclass
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT p FROM @extschema@.flake_create_partitions_guarded(
-        @extschema@.flake_guard('@extschema@'::text), parent, width, since, upto, layout, zone) p;
+    SELECT p FROM @extschema@._flake_create_partitions_guarded(
+        @extschema@._flake_guard('@extschema@'::text), parent, width, since, upto, layout, zone) p;
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
 'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
 
-CREATE FUNCTION @extschema@.flake_drop_partitions_guarded(ticket @extschema@.flake_ticket,
+CREATE FUNCTION @extschema@._flake_drop_partitions_guarded(ticket @extschema@._flake_ticket,
     parent regclass, before timestamptz,
     layout @extschema@.flake_layout, "concurrently" boolean)
 RETURNS SETOF text
@@ -2332,15 +2314,15 @@ BEGIN
             MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
             DETAIL = 'It has a default partition.';
     END IF;
-    PERFORM @extschema@.flake_check_partitioned(parent);
+    PERFORM @extschema@._flake_check_partitioned(parent);
 
     IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
         -- name or owner, and what its partitions are.
-        PERFORM @extschema@.flake_guard_relation(ticket, parent::oid, true);
+        PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
         old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id);
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
-        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
     END IF;
 
     FOR partition IN
@@ -2359,7 +2341,7 @@ BEGIN
         -- until it is complete none can be detached concurrently.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
         FOR other IN
-            SELECT r.relation, p.relowner, @extschema@.flake_foreign_code(r.relation, p.relowner) AS code
+            SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
             FROM (SELECT k.conrelid FROM pg_constraint k
                   WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
                   UNION
@@ -2396,22 +2378,22 @@ BEGIN
 
     IF NOT "concurrently" AND steps <> '{}' THEN
         -- As the owners, whose code can be executed when one is detached.
-        PERFORM @extschema@.flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
+        PERFORM @extschema@._flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
     END IF;
     RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_drop_partitions_guarded(@extschema@.flake_ticket, regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'what flake_drop_partitions() does, after flake_guard(); not for others';
+COMMENT ON FUNCTION @extschema@._flake_drop_partitions_guarded(@extschema@._flake_ticket, regclass, timestamptz, @extschema@.flake_layout, boolean) IS
+'what flake_drop_partitions() does, after _flake_guard(); not for others';
 
 CREATE FUNCTION @extschema@.flake_drop_partitions(parent regclass, before timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram', concurrently boolean DEFAULT false)
 RETURNS SETOF text
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT s FROM @extschema@.flake_drop_partitions_guarded(
-        @extschema@.flake_guard('@extschema@'::text), parent, before, layout, "concurrently") s;
+    SELECT s FROM @extschema@._flake_drop_partitions_guarded(
+        @extschema@._flake_guard('@extschema@'::text), parent, before, layout, "concurrently") s;
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
@@ -2421,7 +2403,7 @@ COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @ex
 -- Migration
 
 -- No name of the extension in it, so no need of a ticket.
-CREATE FUNCTION @extschema@.flake_named_by(relations oid[], views oid[])
+CREATE FUNCTION @extschema@._flake_named_by(relations oid[], views oid[])
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -2451,13 +2433,21 @@ AS $function$
           GROUP BY n.what) AS w
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_named_by(oid[], oid[]) IS
+COMMENT ON FUNCTION @extschema@._flake_named_by(oid[], oid[]) IS
 'what views, and the indexes and checks of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_floor(ts timestamptz, layout @extschema@.flake_layout)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_floor'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_floor(timestamptz, @extschema@.flake_layout) IS
+'the smallest id of the tick that contains an instant, or of those that an instant outside of the lifetime is next to; error: 22023 if the layout has no time';
 
 -- What stands in the way of changing columns to bigint and making views, and perhaps
 -- a sequence, anew.  What is not listed as understood does: dependents of other
 -- kinds, and properties that would be lost.
-CREATE FUNCTION @extschema@.flake_obstacle(target oid, column_name name, relations oid[], attributes name[], views oid[],
+CREATE FUNCTION @extschema@._flake_obstacle(target oid, column_name name, relations oid[], attributes name[], views oid[],
     lost_sequence oid, is_remade boolean, OUT detail text, OUT hint text)
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -2666,10 +2656,10 @@ AS $function$
     ORDER BY o.n, o.detail LIMIT 1
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean) IS
+COMMENT ON FUNCTION @extschema@._flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean) IS
 'why flake_migrate() cannot change columns: what depends on them in a way that it does not understand, or would not be the same afterwards; null if nothing; for functions of flakeid';
 
-CREATE FUNCTION @extschema@.flake_remade(relation oid, maker oid,
+CREATE FUNCTION @extschema@._flake_remade(relation oid, maker oid,
     OUT name text, OUT step int, OUT command text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -2719,10 +2709,10 @@ AS $function$
     LEFT JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum = d.objsubid
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_remade(oid, oid) IS
+COMMENT ON FUNCTION @extschema@._flake_remade(oid, oid) IS
 'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
 
-CREATE FUNCTION @extschema@.flake_definitions(relations oid[], attributes name[], views oid[],
+CREATE FUNCTION @extschema@._flake_definitions(relations oid[], attributes name[], views oid[],
     OUT what text, OUT class oid, OUT object oid, OUT relation oid, OUT query text, OUT named oid[])
 RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -2758,10 +2748,10 @@ AS $function$
     ORDER BY f.n, f.what
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_definitions(oid[], name[], oid[]) IS
+COMMENT ON FUNCTION @extschema@._flake_definitions(oid[], name[], oid[]) IS
 'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and the functions and operators that it names; for functions of flakeid';
 
-CREATE FUNCTION @extschema@.flake_migrate_guarded(ticket @extschema@.flake_ticket,
+CREATE FUNCTION @extschema@._flake_migrate_guarded(ticket @extschema@._flake_ticket,
     target regclass, attribute name, shard int,
     generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
 RETURNS SETOF text
@@ -2807,9 +2797,9 @@ DECLARE
     retyped pg_catalog.int2[];  -- columns of all_relations, and of views, that get other types
     retyped_of pg_catalog.oid[];
     new_types pg_catalog.oid[];
-    steps pg_catalog.text[];    -- for flake_execute_steps()
+    steps pg_catalog.text[];    -- for _flake_execute_steps()
 BEGIN
-    PERFORM @extschema@.flake_guard_relation(ticket, generator::oid, false);
+    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
 
     -- Tables and views are locked all at once or not at all: when one is in use, the
     -- others are let go while it is waited for, because its user may want those next.
@@ -2933,19 +2923,19 @@ BEGIN
         -- From here on nobody else renames the schemas of what will be named.
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
                          WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views));
-        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
               || coalesce(views, '{}');
         EXIT WHEN dry_run OR locks = locked;
         first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
         BEGIN
             in_use := false;
-            PERFORM @extschema@.flake_guard_tree(ticket, first);
+            PERFORM @extschema@._flake_guard_tree(ticket, first);
             in_use := true;
             FOREACH next IN ARRAY array_remove(locks, first) LOOP
                 PERFORM set_config('lock_timeout', '10ms', true);
                 first := next;
-                PERFORM @extschema@.flake_guard_tree(ticket, next);
+                PERFORM @extschema@._flake_guard_tree(ticket, next);
             END LOOP;
             PERFORM set_config('lock_timeout', lock_timeout, true);
             locked := locks;
@@ -2990,7 +2980,7 @@ BEGIN
                                       UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
         SELECT oid FROM heir) AS h
     JOIN pg_class c ON c.oid = h.oid
-    WHERE NOT @extschema@.flake_trusts(o.relowner, c.relowner)
+    WHERE NOT @extschema@._flake_trusts(o.relowner, c.relowner)
     ORDER BY p.relation <> target, p.relation, c.oid LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -3002,8 +2992,8 @@ BEGIN
     SELECT c.oid, l.other, f.code, c.relowner INTO problem
     FROM unnest(relations, attributes) AS u (relation, attname)
     JOIN pg_class c ON c.oid = u.relation
-    CROSS JOIN LATERAL unnest(@extschema@.flake_linked(u.relation, u.attname)) AS l (other)
-    CROSS JOIN LATERAL @extschema@.flake_foreign_code(l.other, c.relowner) AS f (code)
+    CROSS JOIN LATERAL unnest(@extschema@._flake_linked(u.relation, u.attname)) AS l (other)
+    CROSS JOIN LATERAL @extschema@._flake_foreign_code(l.other, c.relowner) AS f (code)
     WHERE f.code IS NOT NULL
     ORDER BY c.oid <> target, c.oid, l.other LIMIT 1;
     IF FOUND THEN
@@ -3027,13 +3017,13 @@ BEGIN
     ORDER BY d.deptype = 'i' DESC LIMIT 1;
 
     IF FOUND THEN
-        PERFORM @extschema@.flake_guard_relation(ticket, sequence.oid::oid, false);
+        PERFORM @extschema@._flake_guard_relation(ticket, sequence.oid::oid, false);
         schemas := schemas || sequence.relnamespace;
-        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
     END IF;
 
     SELECT o.detail, o.hint INTO problem
-    FROM @extschema@.flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
+    FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                     CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
     IF NOT FOUND THEN
         -- To read a constant of a type can be to execute a check of a domain; and what
@@ -3046,7 +3036,7 @@ BEGIN
         JOIN pg_rewrite w ON w.ev_class = c.oid
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
         JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
-        CROSS JOIN LATERAL @extschema@.flake_type_owner(t.oid, caller) AS u (stranger)
+        CROSS JOIN LATERAL @extschema@._flake_type_owner(t.oid, caller) AS u (stranger)
         WHERE u.stranger IS NOT NULL
         LIMIT 1;
     END IF;
@@ -3061,14 +3051,14 @@ BEGIN
     SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
     FROM unnest(all_relations, all_attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
-    FOR definition IN SELECT d.* FROM @extschema@.flake_definitions(all_relations, all_attributes, views) AS d LOOP
+    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(all_relations, all_attributes, views) AS d LOOP
         -- What is evaluated at once must not come to mean something else by then.
         SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS object, u.stranger INTO problem
         FROM pg_depend d
         JOIN pg_class c ON c.oid = definition.relation AND c.relkind <> 'v'
         LEFT JOIN pg_attribute a ON d.refclassid = 'pg_class'::regclass AND a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
-        CROSS JOIN LATERAL (SELECT CASE WHEN a.attnum IS NULL THEN @extschema@.flake_usurper(d.refclassid, d.refobjid, c.relowner)
-                                        ELSE @extschema@.flake_type_owner(a.atttypid, c.relowner) END) AS u (stranger)
+        CROSS JOIN LATERAL (SELECT CASE WHEN a.attnum IS NULL THEN @extschema@._flake_usurper(d.refclassid, d.refobjid, c.relowner)
+                                        ELSE @extschema@._flake_type_owner(a.atttypid, c.relowner) END) AS u (stranger)
         WHERE d.classid = definition.class AND d.objid = definition.object AND u.stranger IS NOT NULL
         ORDER BY object LIMIT 1;
         IF FOUND THEN
@@ -3079,7 +3069,7 @@ BEGIN
         END IF;
         BEGIN
             SELECT r.result_types, r.named INTO meaning
-            FROM @extschema@.flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
+            FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
             meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
                           THEN 'A name in its definition would come to mean something else.' END;
         EXCEPTION
@@ -3118,7 +3108,7 @@ BEGIN
                      AND NOT @extschema@.flake_would_exceed(p.generator, p.shard, (-9223372036854775808)::bigint)
                 THEN 'It has handed out all of its ids.' END AS reason
     INTO problem
-    FROM (VALUES (flake_migrate_guarded.generator, flake_migrate_guarded.shard)) AS p (generator, shard)
+    FROM (VALUES (_flake_migrate_guarded.generator, _flake_migrate_guarded.shard)) AS p (generator, shard)
     CROSS JOIN @extschema@.flake_layout_info(layout) AS i
     LEFT JOIN @extschema@.flake_shards s ON s.generator::oid = p.generator::oid AND s.shard = p.shard;
     IF problem.reason IS NOT NULL THEN
@@ -3128,7 +3118,7 @@ BEGIN
             HINT = 'Migrate to another shard or generator, or attach the shard before with flake_attach().';
     END IF;
 
-    largest := @extschema@.flake_largest(ticket, target::oid, attribute);
+    largest := @extschema@._flake_largest(ticket, target::oid, attribute);
 
     -- New ids must exceed those that there are, on every shard.  With UPDATE on the
     -- generator they are made to, if the tick after that of the largest can be
@@ -3138,7 +3128,7 @@ BEGIN
     IF largest IS NULL THEN
         is_refused := false;
     ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
-          AND (NOT has_time OR largest < @extschema@.flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
+          AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
                                                                  + current_setting('flakeid.max_wait')::interval, layout)) THEN
         is_refused := false;
         IF NOT dry_run THEN
@@ -3149,8 +3139,8 @@ BEGIN
             END;
         END IF;
     ELSIF has_time THEN
-        is_refused := largest >= @extschema@.flake_floor(waits_until, layout);
-        WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@.flake_floor(clock_timestamp(), layout) LOOP
+        is_refused := largest >= @extschema@._flake_floor(waits_until, layout);
+        WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@._flake_floor(clock_timestamp(), layout) LOOP
             PERFORM pg_sleep(0.001);
         END LOOP;
     ELSE
@@ -3180,13 +3170,13 @@ BEGIN
         (SELECT string_agg(t::regclass::text, ', ' ORDER BY t) FROM unnest(tables) AS t))]];
     steps := steps || (
         SELECT array_agg(ARRAY[caller::text, v::regclass::text, v::text, format('DROP VIEW %s', m.name)] ORDER BY i DESC)
-        FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@.flake_remade(v, caller) AS m WHERE m.step = 0);
+        FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m WHERE m.step = 0);
     IF col.attidentity <> '' THEN
         steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
                                  format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute)]];
         IF NOT drop_sequence THEN
             EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
-            SELECT m.name INTO sequence_name FROM @extschema@.flake_remade(sequence.oid, caller) AS m WHERE m.step = 0;
+            SELECT m.name INTO sequence_name FROM @extschema@._flake_remade(sequence.oid, caller) AS m WHERE m.step = 0;
             steps := steps
                 || ARRAY[[caller::text, NULL, NULL,
                     format('CREATE %sSEQUENCE %s AS %s INCREMENT %s MINVALUE %s MAXVALUE %s START %s CACHE %s%s',
@@ -3196,7 +3186,7 @@ BEGIN
                 || ARRAY[[caller::text, sequence_name, NULL,
                     format('SELECT setval(%L, %s, %L)', sequence_name, problem.last_value, problem.is_called)]]
                 || (SELECT array_agg(ARRAY[caller::text, NULL, NULL, m.command] ORDER BY m.step, m.command)
-                    FROM @extschema@.flake_remade(sequence.oid, caller) AS m WHERE m.step > 0)
+                    FROM @extschema@._flake_remade(sequence.oid, caller) AS m WHERE m.step > 0)
                 || ARRAY[[caller::text, NULL, NULL, format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence_name, target, attribute)]];
         END IF;
     ELSE
@@ -3223,7 +3213,7 @@ BEGIN
         SELECT array_agg(ARRAY[caller::text, NULL, NULL, t.s] ORDER BY v.i, t.step, t.s)
         FROM unnest(views) WITH ORDINALITY AS v (id, i)
         JOIN pg_class c ON c.oid = v.id
-        CROSS JOIN LATERAL @extschema@.flake_remade(c.oid, caller) AS m
+        CROSS JOIN LATERAL @extschema@._flake_remade(c.oid, caller) AS m
         CROSS JOIN LATERAL (
             SELECT m.step, CASE m.step WHEN 0
                 THEN format('CREATE VIEW %s%s AS %s', m.name,
@@ -3239,20 +3229,20 @@ BEGIN
         tables := ARRAY(WITH RECURSIVE heir (oid) AS (SELECT unnest(relations)
                                                       UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
                         SELECT oid FROM heir);
-        view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@.flake_remade(v, caller) AS m
+        view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
-        named := @extschema@.flake_named_by(tables, coalesce(views, '{}'));
+        named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
         types := ARRAY(SELECT DISTINCT d.refobjid
                        FROM pg_rewrite w
                        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
                        JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
                        WHERE w.ev_class = ANY (views));
         schemas := schemas || ARRAY(SELECT DISTINCT typnamespace FROM pg_type WHERE oid = ANY (types));
-        PERFORM @extschema@.flake_guard_schemas(ticket, schemas);
-        PERFORM @extschema@.flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
-        FULL JOIN jsonb_each(@extschema@.flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
+        FULL JOIN jsonb_each(@extschema@._flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
         WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -3265,8 +3255,8 @@ BEGIN
 END
 $function$;
 
-COMMENT ON FUNCTION @extschema@.flake_migrate_guarded(@extschema@.flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean) IS
-'what flake_migrate() does, after flake_guard(); not for others';
+COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean) IS
+'what flake_migrate() does, after _flake_guard(); not for others';
 
 CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
     generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
@@ -3274,8 +3264,8 @@ CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard
 RETURNS SETOF text
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
-    SELECT s FROM @extschema@.flake_migrate_guarded(
-        @extschema@.flake_guard('@extschema@'::text), target, attribute, shard, generator,
+    SELECT s FROM @extschema@._flake_migrate_guarded(
+        @extschema@._flake_guard('@extschema@'::text), target, attribute, shard, generator,
         @extschema@.flake_layout_of(generator), dry_run, drop_sequence) s;
 END;
 
@@ -3285,14 +3275,14 @@ COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boo
 
 -- Watch
 
-CREATE FUNCTION @extschema@.flake_stat_slots(
+CREATE FUNCTION @extschema@._flake_stat_slots(
     OUT generator regclass, OUT shard int, OUT issued bigint,
     OUT last_id bigint, OUT last_time timestamptz, OUT waits bigint, OUT wait_us bigint, OUT clock_steps_back bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_stat_slots'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@.flake_stat_slots() IS
+COMMENT ON FUNCTION @extschema@._flake_stat_slots() IS
 'the numbers behind the view flake_stat; wait_us is in microseconds';
 
 CREATE VIEW @extschema@.flake_stat AS
@@ -3307,7 +3297,7 @@ SELECT s.generator,
        s.waits,
        s.wait_us OPERATOR(pg_catalog.*) interval '1 microsecond' AS wait_time,
        s.clock_steps_back
-FROM @extschema@.flake_stat_slots() s;
+FROM @extschema@._flake_stat_slots() s;
 
 COMMENT ON VIEW @extschema@.flake_stat IS
 'what was minted in this database since the server started or flake_stat_reset(), by generator and shard; what flake_uuid() and flake_objectid() minted counts for all databases together';
@@ -3329,8 +3319,8 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_stat_reset() IS
 'sets the counters in flake_stat to zero, for this database';
 
-REVOKE ALL ON FUNCTION @extschema@.flake_stat_slots() FROM PUBLIC;
+REVOKE ALL ON FUNCTION @extschema@._flake_stat_slots() FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.flake_stat_reset() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_slots() TO pg_monitor, @extowner@;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;
 GRANT SELECT ON @extschema@.flake_stat TO pg_monitor, @extowner@;

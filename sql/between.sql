@@ -53,11 +53,12 @@ FROM (VALUES (9223372036854775807), (9223372036854775806), (-9223372036854775808
 SELECT id, flake_between(id, '2100-01-01', '2200-01-01', layout) AS after, flake_between(id, '1900-01-01', '1950-01-01', layout) AS before,
        flake_between(id, '-infinity', 'infinity', layout) AS always
 FROM CAST('ts:39 shard:13 seq:10 epoch=2015-01-01' AS flake_layout) AS layout,
-     unnest(ARRAY[flake_floor('infinity', layout) + 1, flake_floor('infinity', layout),
-                  flake_floor('-infinity', layout), flake_floor('-infinity', layout) - 1,
+     unnest(ARRAY[flake_upper('infinity', layout) + 1, flake_upper('infinity', layout),
+                  flake_lower('-infinity', layout), flake_lower('-infinity', layout) - 1,
                   9223372036854775807, -9223372036854775808]) AS id;
-SELECT flake_ceil(ts) AS ceil, flake_floor(ts) AS floor, flake_ceil(ts) = flake_floor(ts) AS "the smallest or the largest"
-FROM unnest(ARRAY['-infinity', '1900-01-01', '2100-01-01', 'infinity']::timestamptz[]) AS ts;
+SELECT ts, flake_lower(ts, layout), flake_upper(ts, layout)
+FROM CAST('ts:39 shard:13 seq:10 epoch=2015-01-01' AS flake_layout) AS layout,
+     unnest(ARRAY['-infinity', '1900-01-01', '2100-01-01', 'infinity']::timestamptz[]) AS ts;
 
 -- an expression index
 CREATE INDEX event_shard ON event (flake_shard(id));
@@ -77,11 +78,11 @@ INSERT INTO checked (id) VALUES (flake_make('2026-01-01', 4, 0));
 -- range partitions on the id, their bounds written as times
 CREATE TABLE reading (id bigint PRIMARY KEY, n int) PARTITION BY RANGE (id);
 CREATE TABLE reading_01 PARTITION OF reading
-    FOR VALUES FROM (flake_floor('2026-01-01')) TO (flake_floor('2026-02-01'));
+    FOR VALUES FROM (flake_lower('2026-01-01')) TO (flake_lower('2026-02-01'));
 CREATE TABLE reading_02 PARTITION OF reading
-    FOR VALUES FROM (flake_floor('2026-02-01')) TO (flake_floor('2026-03-01'));
+    FOR VALUES FROM (flake_lower('2026-02-01')) TO (flake_lower('2026-03-01'));
 CREATE TABLE reading_03 PARTITION OF reading
-    FOR VALUES FROM (flake_floor('2026-03-01')) TO (MAXVALUE);
+    FOR VALUES FROM (flake_lower('2026-03-01')) TO (MAXVALUE);
 INSERT INTO reading
 SELECT flake_make(timestamptz '2026-01-01' + g * interval '1 h', 8, 0), g
 FROM generate_series(0, 2000) AS g;

@@ -191,9 +191,9 @@ SELECT * FROM attempt($$SELECT flake_create_shard(8, '$user')$$);
 -- What copies an index is for the tables' owner.
 SET ROLE flake_writer;
 \x on
-SELECT * FROM attempt($$SELECT flake_copy_index('photos.photo_pkey'::regclass, '"it''s %I"."Some ""table"""')$$);
-SELECT * FROM attempt($$SELECT flake_copy_index('"it''s %I"."Some ""table""_pkey"'::regclass, 'photos.album')$$);
-SELECT * FROM attempt($$SELECT flake_copy_index(1, 'photos.album')$$);
+SELECT * FROM attempt($$SELECT _flake_copy_index('photos.photo_pkey'::regclass, '"it''s %I"."Some ""table"""')$$);
+SELECT * FROM attempt($$SELECT _flake_copy_index('"it''s %I"."Some ""table""_pkey"'::regclass, 'photos.album')$$);
+SELECT * FROM attempt($$SELECT _flake_copy_index(1, 'photos.album')$$);
 \x off
 RESET ROLE;
 SET client_min_messages = warning;
@@ -223,9 +223,9 @@ DROP SCHEMA small, small_5 CASCADE;
 
 -- By which it does things as others: not as nobody, and no more than a function can
 \x on
-SELECT * FROM attempt('SELECT flake_execute_as(0, ''SELECT 1'')');
-SELECT * FROM attempt('SELECT flake_execute_as(10, ''COMMIT'')');
-SELECT * FROM attempt('SELECT flake_execute_as(10, ''COPY (SELECT 1) TO STDOUT'')');
+SELECT * FROM attempt('SELECT _flake_execute_as(0, ''SELECT 1'')');
+SELECT * FROM attempt('SELECT _flake_execute_as(10, ''COMMIT'')');
+SELECT * FROM attempt('SELECT _flake_execute_as(10, ''COPY (SELECT 1) TO STDOUT'')');
 \x off
 
 -- Many at once

@@ -60,26 +60,21 @@ FROM (SELECT id, ts, lag(ts) OVER (ORDER BY id) AS ts_before
                   FROM generate_series(1::bigint, 150000) AS g) AS parts) AS ids) AS ordered
 WHERE ts_before > ts;
 
--- floor and ceil: all ids of a millisecond, and nothing else
-SELECT flake_decode(flake_floor(ts)), flake_decode(flake_ceil(ts)),
-       flake_decode(flake_floor(ts) - 1) AS before, flake_decode(flake_ceil(ts) + 1) AS after
-FROM (VALUES (timestamptz '2026-01-02 03:04:05.678Z'), ('2026-01-02 03:04:05.678999Z')) AS v (ts);
-
--- clamped at the lifetime
-SELECT ts, flake_floor(ts), flake_ceil(ts)
-FROM (VALUES (timestamptz '-infinity'), ('4713-01-01 00:00 BC'), ('1976-10-21 01:13:13.945Z'),
-             ('2046-06-27 17:00:49.496Z'), ('2046-06-28 00:00Z'), ('294276-12-31 00:00Z'), ('infinity')) AS v (ts);
-
--- lower and upper: from the first id at or after, to the last before
-SELECT ts, flake_decode(flake_lower(ts)) AS lower, flake_decode(flake_upper(ts)) AS upper
+-- lower and upper: from the first id at or after an instant, to the last at or before it
+SELECT ts, flake_decode(flake_lower(ts)) AS lower, flake_decode(flake_upper(ts)) AS upper,
+       flake_timestamp(flake_lower(ts) - 1) < ts AS "nothing before", flake_timestamp(flake_upper(ts) + 1) > ts AS "nothing after"
 FROM (VALUES (timestamptz '2026-01-02 03:04:05.678Z'), ('2026-01-02 03:04:05.678001Z'),
              ('2026-01-02 03:04:05.677999Z')) AS v (ts);
+
+-- at the ends of the lifetime, and past them
 SELECT ts, flake_lower(ts), flake_upper(ts)
-FROM (VALUES (timestamptz '-infinity'), ('1900-01-01'), ('2100-01-01'), ('infinity')) AS v (ts);
+FROM (VALUES (timestamptz '-infinity'), ('4713-01-01 00:00 BC'), ('1900-01-01'), ('1976-10-21 01:13:13.945Z'),
+             ('2046-06-27 17:00:49.496Z'), ('2046-06-28 00:00Z'), ('2100-01-01'), ('294276-12-31 00:00Z'),
+             ('infinity')) AS v (ts);
 
 -- null in, null out
 SELECT flake_timestamp(NULL), flake_shard(NULL), flake_sequence(NULL), flake_decode(NULL),
-       flake_explain(NULL), flake_make(NULL, 1, 1), flake_floor(NULL), flake_ceil(NULL);
+       flake_explain(NULL), flake_make(NULL, 1, 1), flake_lower(NULL), flake_upper(NULL);
 
 -- flake_make() out of range
 \x on

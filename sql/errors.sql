@@ -46,7 +46,7 @@ SELECT flake_shard(flake_id(5));
 SELECT * FROM attempt($$SET flakeid.max_ahead = '1 h'$$);
 SELECT * FROM attempt('SELECT flake_stat_reset()');
 SELECT * FROM attempt('SELECT * FROM flake_stat');
-SELECT * FROM attempt('SELECT * FROM flake_stat_slots()');
+SELECT * FROM attempt('SELECT * FROM _flake_stat_slots()');
 SELECT * FROM attempt($$SELECT setval('flake_default', 1)$$);
 SELECT * FROM attempt($$SELECT nextval('flake_default')$$);
 RESET ROLE;

@@ -75,7 +75,7 @@ SELECT * FROM attempt($$SELECT flake_id(5, 'orders_id')$$);
 COMMIT;
 \x off
 SELECT code, regexp_replace(message, '[0-9]+', 'ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
-FROM attempt($$SELECT flake_create_generator('x', 'instagram', flake_floor(now() + '2 years'))$$);
+FROM attempt($$SELECT flake_create_generator('x', 'instagram', flake_lower(now() + '2 years'))$$);
 
 -- event triggers fire, as for CREATE SEQUENCE, and may do anything
 CREATE FUNCTION on_creation() RETURNS event_trigger LANGUAGE plpgsql AS $$
@@ -130,7 +130,7 @@ DROP FUNCTION on_creation;
 RESET test.on_creation;
 
 -- after: also where the shard comes before the sequence
-SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
+SELECT flake_lower(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
 SELECT flake_create_generator('later_id', after => :after);
 SELECT flake_id(0, 'later_id') > :after AS exceeds;
 SELECT flake_create_generator('numbers', 'segment', after => 5000);
@@ -142,13 +142,13 @@ DROP SEQUENCE later_id, numbers, negative;
 -- flake_advance(): the same for one that has been in use
 SELECT flake_create_generator('later_id');
 SELECT min(flake_id(shard, 'later_id')) < :after AS "below, so far" FROM generate_series(0, 2) AS shard;
-SELECT flake_floor(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
+SELECT flake_lower(clock_timestamp() + '2 s') + 8191 * 1024 AS after \gset
 SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
 SELECT flake_advance('later_id', :after);
 SELECT min(flake_id(shard, 'later_id')) > :after AS exceeds FROM generate_series(0, 4) AS shard;
 SELECT flake_would_exceed('later_id', 1, :after), flake_would_exceed('later_id', 5, :after);
 SELECT flake_would_exceed('later_id', 1, flake_id(1, 'later_id')) AS "its own last";
-SELECT flake_would_exceed('later_id', 1, flake_floor(clock_timestamp() + '10 s')) AS "still to come";
+SELECT flake_would_exceed('later_id', 1, flake_lower(clock_timestamp() + '10 s')) AS "still to come";
 SELECT flake_create_generator('numbers', 'shard:4 seq:40 block=10');
 SELECT flake_id(1, 'numbers') & 1023, flake_id(2, 'numbers') & 1023;
 BEGIN;
@@ -200,7 +200,7 @@ DROP SEQUENCE later_id, numbers, dense;
 -- id be exceeded, nor, where the shard comes first, an id of any but the first one
 SELECT 'ts:20 shard:13 seq:30 epoch=2020-01-01 unit=1d' AS by_day \gset
 SELECT flake_create_generator('daily', :'by_day');
-SELECT flake_floor(now() + '1 day', :'by_day') - 1 AS last, flake_id(0, 'daily') AS first, flake_id(5, 'daily') AS fifth \gset
+SELECT flake_upper(now(), :'by_day') AS last, flake_id(0, 'daily') AS first, flake_id(5, 'daily') AS fifth \gset
 \x on
 SELECT code, regexp_replace(message, 'exceed \d+', 'exceed ID') AS message, regexp_replace(detail, 'of .*', 'of ...') AS detail, hint
 FROM (VALUES (1, :last), (2, :fifth)) AS v (i, id),
@@ -210,13 +210,13 @@ SELECT count(*) FROM pg_class WHERE relname = 'x';
 \x off
 SELECT flake_advance('daily', :first + 1000);
 SELECT flake_id(0, 'daily') - :first, flake_id(5, 'daily') - :fifth;
-SELECT flake_advance('daily', flake_floor(now(), :'by_day') - 1), flake_id(0, 'daily') > :first;
-SELECT flake_create_generator('y', :'by_day', flake_floor(now(), :'by_day') - 1), flake_create_generator('z', :'by_day', :first);
-SELECT flake_id(0, 'y') - flake_floor(now(), :'by_day') AS y, flake_id(0, 'z') - :first AS z;
+SELECT flake_advance('daily', flake_upper(now() - interval '1 day', :'by_day')), flake_id(0, 'daily') > :first;
+SELECT flake_create_generator('y', :'by_day', flake_upper(now() - interval '1 day', :'by_day')), flake_create_generator('z', :'by_day', :first);
+SELECT flake_id(0, 'y') - flake_upper(now() - interval '1 day', :'by_day') AS y, flake_id(0, 'z') - :first AS z;
 DROP SEQUENCE daily, y, z;
 -- of the present millisecond, or one that has just begun, all can be
-SELECT flake_create_generator('instant', after => flake_ceil(clock_timestamp()));
-SELECT flake_advance('instant', flake_ceil(clock_timestamp() + '1 s'));
+SELECT flake_create_generator('instant', after => flake_upper(clock_timestamp()));
+SELECT flake_advance('instant', flake_upper(clock_timestamp() + '1 s'));
 DROP SEQUENCE instant;
 \x on
 SELECT code, detail FROM attempt($$SELECT flake_create_generator('x', 'ts:54 seq:10 epoch=2020-01-01 unit=1s', 9223372036854775806)$$);

@@ -42,11 +42,11 @@ WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
        OR l.lanname NOT IN ('c', 'internal', 'sql', 'plpgsql')
        OR l.lanname NOT IN ('c', 'internal') AND p.prosqlbody IS NULL
           AND (NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)
-               OR p.prosrc ~ 'flake_' AND NOT (p.proargtypes[0] = 'flake_ticket'::regtype
+               OR p.prosrc ~ 'flake_' AND NOT (p.proargtypes[0] = '_flake_ticket'::regtype
                                                AND (p.proisstrict OR p.prosrc ~ 'IF ticket IS NULL'))))
 ORDER BY 1;
-SELECT 'ticket'::flake_ticket;
-SELECT flake_guard('pg_catalog');
+SELECT 'ticket'::_flake_ticket;
+SELECT _flake_guard('pg_catalog');
 
 -- For the tests that follow: an error, all of it but its place in the source.
 CREATE FUNCTION attempt(command text, OUT code text, OUT message text, OUT detail text, OUT hint text)

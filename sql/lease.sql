@@ -19,7 +19,7 @@ FROM flake_lease('a', '2 hours', 'leased');
 SELECT shard FROM flake_lease('b', '10 minutes', 'leased');
 SELECT * FROM leases();
 -- a tick is whole
-SELECT flake_timestamp(flake_floor(not_before, layout), layout) = not_before AS whole
+SELECT flake_timestamp(flake_lower(not_before, layout), layout) = not_before AS whole
 FROM flake_leases, flake_layout_of('leased') AS layout WHERE generator = 'leased'::regclass;
 
 -- the database does not mint them
@@ -263,7 +263,7 @@ ALTER TABLE flake_shard_state ADD more int;
 DROP SEQUENCE mapped;
 ALTER TABLE flake_shard_state DROP more;
 ROLLBACK;
-SELECT code, message FROM attempt('SELECT flake_forget_dropped()');
+SELECT code, message FROM attempt('SELECT _flake_forget_dropped()');
 DROP SEQUENCE leased, mapped, "full", timeless, expired;
 SELECT * FROM left_behind();
 SELECT count(*) FROM flake_leases;

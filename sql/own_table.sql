@@ -55,10 +55,10 @@ SELECT v.* FROM (VALUES
     (18, 'flake_shard_map', 'ALTER TABLE %1$s RENAME TO renamed; CREATE TABLE %1$s (LIKE renamed INCLUDING ALL)'),
     (19, 'flake_shard_map', 'ALTER TABLE %1$s ALTER server TYPE text'),
     (20, 'flake_leases', 'CALL free_column(); ALTER TABLE %1$s ALTER generator TYPE regclass'),
-    (21, 'flake_leases', 'CALL free_column(); CREATE SCHEMA other; CREATE DOMAIN other.flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE other.flake_regclass'),
-    (22, 'flake_leases', 'CALL free_column(); ALTER TYPE flake_regclass RENAME TO renamed; CREATE DOMAIN flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE flake_regclass'),
-    (23, 'flake_shard_state', 'ALTER EXTENSION flakeid DROP TYPE flake_regclass'),
-    (24, 'flake_shard_state', 'ALTER TYPE flake_regclass OWNER TO flake_own')
+    (21, 'flake_leases', 'CALL free_column(); CREATE SCHEMA other; CREATE DOMAIN other._flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE other._flake_regclass'),
+    (22, 'flake_leases', 'CALL free_column(); ALTER TYPE _flake_regclass RENAME TO renamed; CREATE DOMAIN _flake_regclass AS oid; ALTER TABLE %1$s ALTER generator TYPE _flake_regclass'),
+    (23, 'flake_shard_state', 'ALTER EXTENSION flakeid DROP TYPE _flake_regclass'),
+    (24, 'flake_shard_state', 'ALTER TYPE _flake_regclass OWNER TO flake_own')
 ) AS v (n, name, command);
 CREATE PROCEDURE free_column() LANGUAGE sql AS $$
 ALTER EXTENSION flakeid DROP VIEW flake_shards;
@@ -108,14 +108,14 @@ DROP INDEX more;
 CREATE SCHEMA "Hid den";
 CREATE SEQUENCE "Hid den"."a.""b""";
 SET ROLE flake_own;
-SELECT t.name, t.name::flake_regclass AS value, t.name::flake_regclass::oid = to_regclass('owned') AS owned
+SELECT t.name, t.name::_flake_regclass AS value, t.name::_flake_regclass::oid = to_regclass('owned') AS owned
 FROM (VALUES ('owned'), ('public.owned'), (' "public" . OWNED '), ('"OWNED"'), ('nowhere.owned'), ('public.nothing'), ('nothing'),
              ('pg_class'), ('"Hid den"."a.""b"""'), ('1259'), ('4000000000'), ('-'), ('0')) AS t (name);
 SELECT t.command, a.code, a.message
-FROM (VALUES ('SELECT $$$$::flake_regclass'), ('SELECT $$"$$::flake_regclass'), ('SELECT $$.a$$::flake_regclass'),
-             ('SELECT $$other.public.owned$$::flake_regclass'), ('SELECT $$a.b.c.d$$::flake_regclass'),
-             ('SELECT $$99999999999$$::flake_regclass')) AS t (command), attempt(t.command) AS a;
-SELECT flake_regclass_send('pg_class');
+FROM (VALUES ('SELECT $$$$::_flake_regclass'), ('SELECT $$"$$::_flake_regclass'), ('SELECT $$.a$$::_flake_regclass'),
+             ('SELECT $$other.public.owned$$::_flake_regclass'), ('SELECT $$a.b.c.d$$::_flake_regclass'),
+             ('SELECT $$99999999999$$::_flake_regclass')) AS t (command), attempt(t.command) AS a;
+SELECT _flake_regclass_send('pg_class');
 RESET ROLE;
 DROP SCHEMA "Hid den" CASCADE;
 

@@ -115,7 +115,7 @@ CREATE FOREIGN DATA WRAPPER flake_elsewhere;
 CREATE SERVER flake_elsewhere FOREIGN DATA WRAPPER flake_elsewhere;
 CREATE TABLE archived (id bigint) PARTITION BY RANGE (id);
 CREATE FOREIGN TABLE archived_2025 PARTITION OF archived
-    FOR VALUES FROM (flake_floor('2025-01-01Z')) TO (flake_floor('2026-01-01Z')) SERVER flake_elsewhere;
+    FOR VALUES FROM (flake_lower('2025-01-01Z')) TO (flake_lower('2026-01-01Z')) SERVER flake_elsewhere;
 SELECT flake_drop_partitions('archived', '2026-01-01Z', concurrently => true);
 SELECT flake_drop_partitions('archived', '2026-01-01Z');
 SELECT count(*) FROM flake_partitions('archived');
@@ -134,13 +134,13 @@ SELECT partition FROM partitions('event');
 DROP TABLE of_event;
 
 -- who does not own the table
-CREATE ROLE flake_stranger;
-GRANT ALL ON event TO flake_stranger;
-SET ROLE flake_stranger;
+CREATE ROLE _flake_stranger;
+GRANT ALL ON event TO _flake_stranger;
+SET ROLE _flake_stranger;
 SELECT code FROM attempt($$SELECT flake_create_partitions('event', '1 month', '2031-02-15', '2031-05-01')$$);
 RESET ROLE;
 DROP TABLE event, archived, other, listed, "a tweet of a table whose name is as long as the name can be ...";
-DROP ROLE flake_stranger;
+DROP ROLE _flake_stranger;
 DROP SEQUENCE tweet_id;
 DROP FUNCTION partitions;
 RESET datestyle;

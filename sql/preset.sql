@@ -90,8 +90,8 @@ DROP SEQUENCE baidu_id;
 -- reserve of 2^38 ids, which is 65.536 s of the layout's time.
 SELECT 5421380884070400000 AS largest, 1::bigint << 38 AS reserve \gset
 SELECT flake_layout_above('hazelcast', :largest, '65.536 s') AS layout \gset
-SELECT flake_floor(now(), :'layout') >= :largest + :reserve AS "exceeds it by the reserve",
-       flake_floor(now(), :'layout') < :largest + :reserve + (1::bigint << 38) AS "and not much more";
+SELECT flake_lower(now(), :'layout') >= :largest + :reserve AS "exceeds it by the reserve",
+       flake_lower(now(), :'layout') < :largest + :reserve + (1::bigint << 38) AS "and not much more";
 SELECT flake_create_generator('migrated_id', :'layout', after => :largest);
 SELECT flake_id(1234, 'migrated_id') > :largest + :reserve AS "exceeds it",
        flake_shard(flake_id(1234, 'migrated_id'), flake_layout_of('migrated_id')) AS node,
@@ -104,16 +104,16 @@ SELECT extract(year FROM age(ends, now()))
 FROM flake_layout_info(:'layout');
 
 -- An ended layout goes on with a later epoch.
-SELECT flake_layout_above('baidu', flake_floor('2017-01-19', 'baidu')) AS layout \gset
+SELECT flake_layout_above('baidu', flake_lower('2017-01-19', 'baidu')) AS layout \gset
 SELECT :'layout'::flake_layout <> 'baidu' AS moved, ends > now() AS "goes on",
-       flake_floor(now(), :'layout') > flake_floor('2017-01-19', 'baidu') AS "exceeds it"
+       flake_lower(now(), :'layout') > flake_lower('2017-01-19', 'baidu') AS "exceeds it"
 FROM flake_layout_info(:'layout');
 
 -- ids that are exceeded already need no other epoch
 SELECT flake_layout_above('snowflake', 1541815603606036480) = 'snowflake' AS unchanged,
        flake_layout_above('snowflake', 1541815603606036480, '0') = 'snowflake' AS unchanged;
-SELECT flake_floor(now(), flake_layout_above('snowflake', flake_floor(now(), 'snowflake'), '10 years'))
-       > flake_floor(now() + '9.9 years', 'snowflake') AS "ten years ahead";
+SELECT flake_lower(now(), flake_layout_above('snowflake', flake_lower(now(), 'snowflake'), '10 years'))
+       > flake_lower(now() + '9.9 years', 'snowflake') AS "ten years ahead";
 \x on
 SELECT * FROM attempt('SELECT flake_layout_above(''hazelcast'', 9223372036854775807)');
 SELECT * FROM attempt('SELECT flake_layout_above(''hazelcast'', 1, ''-1 s'')');

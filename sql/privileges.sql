@@ -86,26 +86,26 @@ INSERT INTO forbidden (command) VALUES
     ($$SELECT flake_create_shard(5, 'not_his')$$),
     -- numbers of others, settings
     ($$SELECT * FROM flake_stat$$),
-    ($$SELECT * FROM flake_stat_slots()$$),
+    ($$SELECT * FROM _flake_stat_slots()$$),
     ($$SELECT flake_stat_reset()$$),
     ($$SET flakeid.max_ahead = '1 h'$$),
     ($$SET flakeid.require_attach = on$$),
     ($$SET flakeid.worker = '08:00:2b:01:02:03'$$),
     -- traps for who uses it
-    ($$CREATE TRIGGER t BEFORE INSERT ON flake_shard_state FOR EACH ROW EXECUTE FUNCTION flake_keep_state()$$),
-    ($$CREATE TRIGGER t INSTEAD OF INSERT ON flake_generators FOR EACH ROW EXECUTE FUNCTION flake_keep_state()$$),
+    ($$CREATE TRIGGER t BEFORE INSERT ON flake_shard_state FOR EACH ROW EXECUTE FUNCTION _flake_keep_state()$$),
+    ($$CREATE TRIGGER t INSTEAD OF INSERT ON flake_generators FOR EACH ROW EXECUTE FUNCTION _flake_keep_state()$$),
     ($$CREATE RULE r AS ON INSERT TO flake_shard_map DO ALSO SELECT 1$$),
     ($$CREATE POLICY p ON flake_shard_map USING (true)$$),
     ($$ALTER TABLE flake_shard_map ENABLE ROW LEVEL SECURITY$$),
     ($$ALTER TABLE flake_shard_map ADD CHECK (true)$$),
     ($$CREATE INDEX ON flake_shard_map (server)$$),
-    ($$CREATE EVENT TRIGGER e ON ddl_command_start EXECUTE FUNCTION flake_load_library()$$),
+    ($$CREATE EVENT TRIGGER e ON ddl_command_start EXECUTE FUNCTION _flake_load_library()$$),
     ($$ALTER EVENT TRIGGER flakeid_load_library DISABLE$$),
     ($$CREATE CAST (text AS flake_layout) WITH INOUT AS IMPLICIT$$),
     ($$CREATE OR REPLACE FUNCTION flake_id(shard int) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'$$),
     ($$ALTER FUNCTION flake_id(int) SET search_path = x$$),
     ($$CREATE FUNCTION pg_temp.f() RETURNS bigint LANGUAGE c AS '$libdir/flakeid', 'flake_uuid'$$),
-    ($$ALTER TYPE flake_layout SET (RECEIVE = flake_layout_recv)$$),
+    ($$ALTER TYPE flake_layout SET (RECEIVE = _flake_layout_recv)$$),
     ($$CREATE OR REPLACE VIEW flake_generators AS SELECT 1$$),
     ($$COMMENT ON FUNCTION flake_id(int) IS 'mine'$$),
     ($$ALTER EXTENSION flakeid DROP FUNCTION flake_id()$$),
@@ -114,11 +114,11 @@ GRANT SELECT ON forbidden TO flake_anybody;
 SET ROLE flake_anybody;
 SELECT a.code, f.command FROM forbidden f, attempt(f.command) a ORDER BY n;
 -- calls of what is not for calling do nothing
-SELECT flake_keep_state() IS NULL AS "null", flake_load_library() IS NULL AS "null";
-SELECT flake_keep_state();
-SELECT flake_load_library();
-SELECT flake_forget_dropped();
-SELECT flake_keep_triggers();
+SELECT _flake_keep_state() IS NULL AS "null", _flake_load_library() IS NULL AS "null";
+SELECT _flake_keep_state();
+SELECT _flake_load_library();
+SELECT _flake_forget_dropped();
+SELECT _flake_keep_triggers();
 
 -- What anybody may do
 SELECT flake_shard(flake_id(300)), flake_uuid() IS NOT NULL AS uuid, length(flake_objectid()), flake_server(5);
@@ -170,21 +170,21 @@ SELECT flake_shard(flake_id(8191, 'his.forged'), flake_layout_of('his.forged'));
 CREATE TABLE his.counted (id smallint GENERATED ALWAYS AS IDENTITY);
 SELECT code FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE his.counted_id_seq IS 'seq:63'$$);
 -- the extension's trigger functions on a table of his
-CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON his.got FOR EACH ROW EXECUTE FUNCTION flake_keep_state();
-CREATE TRIGGER s AFTER INSERT ON his.got EXECUTE FUNCTION flake_keep_state();
+CREATE TRIGGER t BEFORE INSERT OR UPDATE OR DELETE ON his.got FOR EACH ROW EXECUTE FUNCTION _flake_keep_state();
+CREATE TRIGGER s AFTER INSERT ON his.got EXECUTE FUNCTION _flake_keep_state();
 INSERT INTO his.got VALUES (-1);
 SELECT count(*) FROM his.got WHERE id = -1;
 -- functions for others, called after the guard that others call, too
-SELECT code, message FROM attempt($$SELECT flake_guard_relation(flake_guard('public'), 'his.id'::regclass, true)$$);
+SELECT code, message FROM attempt($$SELECT _flake_guard_relation(_flake_guard('public'), 'his.id'::regclass, true)$$);
 SELECT role, relation, relation_oid, command, code, message
 FROM (VALUES (NULL, 'x', NULL, 'SELECT 1'), ('10', NULL, NULL, NULL), ('10', 'x', 'new', NULL), ('10', 'x', '0', NULL),
              ('10', 'x', '0', 'SELECT 1'), ('10', NULL, '1259', NULL), ('10', 'x', NULL, NULL), ('10', 'public.forbidden', NULL, NULL),
              ('10', 'x', '1259', NULL), ('ten', 'x', NULL, NULL)) AS step (role, relation, relation_oid, command),
-     attempt(format($$SELECT flake_execute_steps(flake_guard('public'), '{}', '{}', '{}', ARRAY[[%L, %L, %L, %L]], false)$$,
+     attempt(format($$SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}', ARRAY[[%L, %L, %L, %L]], false)$$,
                     role, relation, relation_oid, command));
 SELECT query, types, code, message
 FROM (VALUES ('', '{}'), ('SELECT 1; SELECT 2', '{}'), ('DELETE FROM public.forbidden', '{}'), ('SELECT 1', '{20}')) AS bad (query, types),
-     attempt(format($$SELECT flake_rebind(flake_guard('public'), %L, '{}', '{}', %L)$$, query, types));
+     attempt(format($$SELECT _flake_rebind(_flake_guard('public'), %L, '{}', '{}', %L)$$, query, types));
 -- settings put in place before the library is loaded
 \c -
 SET ROLE flake_anybody;

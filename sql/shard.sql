@@ -20,7 +20,7 @@ SELECT code FROM attempt('SELECT flake_id(20)');
 -- attached again: above what there was
 SELECT flake_attach(20);
 SELECT flake_id(20) > :bound AS above;
-SELECT flake_attach(20, flake_floor(clock_timestamp() + '5 s') | 1023);
+SELECT flake_attach(20, flake_lower(clock_timestamp() + '5 s') | 1023);
 SELECT flake_id(20) > after AS above, state FROM flake_shards WHERE shard = 20;
 
 -- undone
@@ -146,7 +146,7 @@ SELECT * FROM attempt('SELECT flake_attach(-1)');
 SELECT * FROM attempt($$SELECT flake_detach(0, 'flake_shards')$$);
 SELECT * FROM attempt($$SELECT flake_detach(0, 'flake_default_uuid')$$);
 SELECT code, message FROM attempt($$SELECT flake_attach(20, 9223372036854775807)$$);
-SELECT code, hint FROM attempt($$SELECT flake_attach(20, flake_floor(now() + '2 years'))$$);
+SELECT code, hint FROM attempt($$SELECT flake_attach(20, flake_lower(now() + '2 years'))$$);
 BEGIN READ ONLY;
 SELECT * FROM attempt('SELECT flake_detach(20)');
 SELECT * FROM attempt('SELECT flake_attach(20)');

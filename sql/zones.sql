@@ -32,13 +32,13 @@ SELECT DISTINCT c.zone, c.ts, w.width, s.*
 FROM zone_change c, unnest(ARRAY['1 hour', '1 day', '1 week', '1 month']::interval[]) AS w (width),
      LATERAL (VALUES (c.ts - size - interval '1 us'), (c.ts - size), (c.ts - size / 2), (c.ts - interval '1 us'),
                      (c.ts), (c.ts + size / 2), (c.ts + size - interval '1 us'), (c.ts + size)) AS i (instant),
-     LATERAL (SELECT i.instant, p.* FROM flake_partition_step(w.width, i.instant, c.zone) AS p) AS s
+     LATERAL (SELECT i.instant, p.* FROM _flake_partition_step(w.width, i.instant, c.zone) AS p) AS s
 WHERE w.width > '1 hour' OR i.instant IN (c.ts - interval '1 us', c.ts);
 SELECT zone, width, instant, since, upto FROM step WHERE (since <= instant AND instant < upto) IS NOT TRUE LIMIT 5;
 SELECT zone, width, since, upto
 FROM (SELECT DISTINCT zone, width, since, upto FROM step) AS s,
      LATERAL (VALUES (since, 0), (upto - interval '1 us', 0), (upto, 1)) AS i (instant, is_next),
-     LATERAL flake_partition_step(width, instant, zone) AS p (first, after)
+     LATERAL _flake_partition_step(width, instant, zone) AS p (first, after)
 WHERE CASE is_next WHEN 0 THEN (first, after) IS DISTINCT FROM (since, upto) ELSE first IS DISTINCT FROM upto END
 LIMIT 5;
 -- They are those of the calendar, and of the same length where the offset stays the same.

@@ -38,7 +38,7 @@ CREATE TABLE events_7 PARTITION OF events FOR VALUES IN (7);
 CREATE TABLE events_others PARTITION OF events DEFAULT;
 CREATE TABLE posts (id bigint PRIMARY KEY DEFAULT flake_id(), body text) PARTITION BY RANGE (id);
 CREATE TABLE posts_2020s PARTITION OF posts
-    FOR VALUES FROM (flake_floor('2020-01-01 UTC')) TO (flake_floor('2030-01-01 UTC'));
+    FOR VALUES FROM (flake_lower('2020-01-01 UTC')) TO (flake_lower('2030-01-01 UTC'));
 CREATE TABLE posts_others PARTITION OF posts DEFAULT;
 CREATE TABLE documents (
     id     uuid PRIMARY KEY DEFAULT flake_uuid(),
@@ -92,8 +92,8 @@ CREATE VIEW layouts AS
 SELECT k.*, i.* FROM kept_layouts k, flake_layout_info(k.layout) i;
 CREATE VIEW minted AS SELECT flake_ids(2, 5) AS id, flake_ids(1, 5, 'tickets') AS ticket;
 CREATE VIEW columns AS SELECT * FROM flake_columns() UNION SELECT * FROM flake_columns('orders_id');
-CREATE VIEW preset_list AS SELECT * FROM flake_layout_preset_list();
-CREATE VIEW slots AS SELECT * FROM flake_stat_slots();
+CREATE VIEW preset_list AS SELECT * FROM _flake_layout_preset_list();
+CREATE VIEW slots AS SELECT * FROM _flake_stat_slots();
 
 
 -- SQLsmith's own schema
@@ -179,7 +179,7 @@ RETURN flake_from_text(flake_to_text(smith.number(), 58), smith.pick(58, 58, 62)
 CREATE FUNCTION smith.above() RETURNS flake_layout LANGUAGE sql VOLATILE
 RETURN flake_layout_above(smith.layout(), smith.number(), smith.span());
 CREATE FUNCTION smith.read() RETURNS flake_layout LANGUAGE sql VOLATILE
-RETURN flake_layout_in(textout(smith.layout_text()));
+RETURN _flake_layout_in(textout(smith.layout_text()));
 GRANT USAGE ON SCHEMA smith, shop, shop_4 TO PUBLIC;
 
 -- SQLsmith calls whatever pg_proc has.  Of PostgreSQL's 3000 functions these will

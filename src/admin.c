@@ -57,7 +57,7 @@ PG_FUNCTION_INFO_V1(flake_advance);
 PG_FUNCTION_INFO_V1(flake_would_exceed);
 PG_FUNCTION_INFO_V1(flake_rewind);
 
-/* flake_load_library() returns event_trigger: what matters is being called. */
+/* _flake_load_library() returns event_trigger: what matters is being called. */
 Datum
 flake_load_library(PG_FUNCTION_ARGS)
 {

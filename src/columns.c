@@ -632,7 +632,7 @@ flake_find_live_ids(Oid sequence, int64 below, Oid function)
 }
 
 /*
- * flake_largest(ticket flake_ticket, relation oid, attribute name) returns bigint
+ * _flake_largest(ticket _flake_ticket, relation oid, attribute name) returns bigint
  *
  * The largest value in a column of an integer type.
  */

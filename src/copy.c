@@ -67,7 +67,7 @@ execute(IndexStmt * statement)
 	plan->commandType = CMD_UTILITY;
 	plan->utilityStmt = (Node *) statement;
 	plan->stmt_location = -1;
-	ProcessUtility(plan, "SELECT flake_copy_index(...)", false,
+	ProcessUtility(plan, "SELECT _flake_copy_index(...)", false,
 				   PROCESS_UTILITY_QUERY, NULL, NULL, None_Receiver, NULL);
 }
 
@@ -87,7 +87,7 @@ open_own_table(Oid table, LOCKMODE mode)
 }
 
 /*
- * flake_copy_index(index oid, target regclass) returns void
+ * _flake_copy_index(index oid, target regclass) returns void
  *
  * Makes an index of a table, with the constraint that it is for, for another
  * table with such columns, too, in that one's schema.  The user must own both

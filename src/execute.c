@@ -119,7 +119,7 @@ execute_as(Oid role, const char *command)
 	SetUserIdAndSecContext(user, security_context);
 }
 
-/* flake_execute_as(role oid, command text) returns void */
+/* _flake_execute_as(role oid, command text) returns void */
 Datum
 flake_execute_as(PG_FUNCTION_ARGS)
 {
@@ -449,7 +449,7 @@ check_other_end(const Step *step, Oid function)
 
 		namestrcpy(&column, step->column);
 		PushActiveSnapshot(GetLatestSnapshot());
-		linked = call_own("flake_linked", NAMEOID, step->relation_oid,
+		linked = call_own("_flake_linked", NAMEOID, step->relation_oid,
 						  NameGetDatum(&column), function, &isnull);
 		PopActiveSnapshot();
 		deconstruct_array(DatumGetArrayTypeP(linked), OIDOID, sizeof(Oid), true,
@@ -490,7 +490,7 @@ check_other_end(const Step *step, Oid function)
 		if (all_trusted)
 			continue;
 		PushActiveSnapshot(GetLatestSnapshot());
-		(void) call_own("flake_foreign_code", OIDOID, relation,
+		(void) call_own("_flake_foreign_code", OIDOID, relation,
 						ObjectIdGetDatum(step->role), function, &isnull);
 		PopActiveSnapshot();
 		if (!isnull)
@@ -530,7 +530,7 @@ read_step(const Datum *values, const bool *nulls)
 }
 
 /*
- * flake_execute_steps(ticket flake_ticket, schemas oid[], relations oid[],
+ * _flake_execute_steps(ticket _flake_ticket, schemas oid[], relations oid[],
  *	types oid[], steps text[], announce boolean) returns void
  *
  * steps is an array of rows (role, relation, its OID, command).  A role is an
@@ -722,7 +722,7 @@ forget_constants(Node *node, void *context)
 }
 
 /*
- * flake_rebind(ticket flake_ticket, query text, relations oid[],
+ * _flake_rebind(ticket _flake_ticket, query text, relations oid[],
  *	attributes int2[], types oid[]) returns record
  *
  * What a query would mean if columns had other types: the types of its result,
@@ -784,7 +784,7 @@ flake_rebind(PG_FUNCTION_ARGS)
 													  values, nulls)));
 }
 
-/* flake_trusts(role oid, other oid) returns boolean */
+/* _flake_trusts(role oid, other oid) returns boolean */
 Datum
 flake_trusts(PG_FUNCTION_ARGS)
 {

@@ -66,18 +66,18 @@ PG_FUNCTION_INFO_V1(flake_guard_schemas);
 PG_FUNCTION_INFO_V1(flake_guard_relation);
 PG_FUNCTION_INFO_V1(flake_guard_tree);
 
-/* flake_ticket_in(cstring) returns flake_ticket */
+/* _flake_ticket_in(cstring) returns _flake_ticket */
 Datum
 flake_ticket_in(PG_FUNCTION_ARGS)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("cannot accept a value of type %s", "flake_ticket"),
+			 errmsg("cannot accept a value of type %s", "_flake_ticket"),
 			 errdetail("Functions with such an argument are called by other functions of flakeid.")));
 	PG_RETURN_NULL();
 }
 
-/* flake_ticket_out(flake_ticket) returns cstring */
+/* _flake_ticket_out(_flake_ticket) returns cstring */
 Datum
 flake_ticket_out(PG_FUNCTION_ARGS)
 {
@@ -125,7 +125,7 @@ flake_guard_schema(Oid schema)
 }
 
 /*
- * flake_guard(schema text) returns flake_ticket
+ * _flake_guard(schema text) returns _flake_ticket
  *
  * schema is that of the extension as it was when the extension was created, as
  * SQL has to have it.
@@ -178,7 +178,7 @@ oid_array(ArrayType *array, int *count)
 }
 
 /*
- * flake_guard_schemas(ticket flake_ticket, schemas oid[]) returns void
+ * _flake_guard_schemas(ticket _flake_ticket, schemas oid[]) returns void
  *
  * Keeps schemas from being renamed and dropped by others until the end of the
  * transaction.
@@ -258,7 +258,7 @@ lock_relation(Oid relation, LOCKMODE mode)
 }
 
 /*
- * flake_guard_relation(ticket flake_ticket, relation oid, exclusive boolean)
+ * _flake_guard_relation(ticket _flake_ticket, relation oid, exclusive boolean)
  *	returns boolean
  *
  * Keeps others from renaming, changing and dropping a relation of any kind until
@@ -272,7 +272,7 @@ flake_guard_relation(PG_FUNCTION_ARGS)
 }
 
 /*
- * flake_guard_tree(ticket flake_ticket, relation oid) returns boolean
+ * _flake_guard_tree(ticket _flake_ticket, relation oid) returns boolean
  *
  * What LOCK TABLE does, which includes the tables that inherit from it.
  */

@@ -31,7 +31,6 @@ PG_FUNCTION_INFO_V1(flake_fields);
 PG_FUNCTION_INFO_V1(flake_explain);
 PG_FUNCTION_INFO_V1(flake_make);
 PG_FUNCTION_INFO_V1(flake_floor);
-PG_FUNCTION_INFO_V1(flake_ceil);
 PG_FUNCTION_INFO_V1(flake_lower);
 PG_FUNCTION_INFO_V1(flake_upper);
 
@@ -280,7 +279,7 @@ time_out_of_range(const FlakeLayout *layout)
 					   layout->time.bits,
 					   pstrdup(timestamptz_to_str(starts)),
 					   pstrdup(timestamptz_to_str(ends))),
-			 errhint("For the bounds of a range of ids use flake_floor() and flake_ceil(), which accept any timestamp.")));
+			 errhint("For the bounds of a range of ids use flake_lower() and flake_upper(), which accept any timestamp.")));
 }
 
 /*
@@ -311,29 +310,18 @@ flake_make(PG_FUNCTION_ARGS)
 									flake_layout_shard_image(layout, shard)));
 }
 
-/*
- * The smallest or the largest id of a tick.  Past the ends of the layout's
- * lifetime it is the smallest or the largest of all.
- */
+/* The smallest id of a tick of the layout's lifetime. */
 static int64
-smallest_id(const FlakeLayout *layout, int64 tick)
+first_id(const FlakeLayout *layout, int64 tick)
 {
-	tick = Max(tick, flake_layout_min_tick(layout));
-	if (tick > flake_layout_max_tick(layout))
-		return flake_layout_last_id(layout, flake_layout_max_packed(layout));
 	return flake_layout_id(layout, flake_layout_pack(layout, tick, 0), 0);
 }
 
+/* The largest id of all. */
 static int64
-largest_id(const FlakeLayout *layout, int64 tick)
+last_id(const FlakeLayout *layout)
 {
-	if (tick < flake_layout_min_tick(layout))
-		return smallest_id(layout, tick);
-
-	/* All bits below the tick are set just before the next tick begins. */
-	if (tick >= flake_layout_max_tick(layout))
-		return flake_layout_last_id(layout, flake_layout_max_packed(layout));
-	return smallest_id(layout, tick + 1) - 1;
+	return flake_layout_last_id(layout, flake_layout_max_packed(layout));
 }
 
 /*
@@ -355,59 +343,49 @@ tick_at(const FlakeLayout *layout, TimestampTz ts)
 	return Min(Max(tick, before), after);
 }
 
-/* The last tick that starts before ts: ids before ts have it or a lower one. */
-static int64
-last_tick_before(const FlakeLayout *layout, TimestampTz ts)
-{
-	return tick_at(layout, TIMESTAMP_NOT_FINITE(ts) ? ts : ts - 1);
-}
-
-/* flake_floor(ts timestamptz, layout flake_layout) returns bigint */
+/*
+ * _flake_floor(ts timestamptz, layout flake_layout) returns bigint: the smallest
+ * id of the tick that contains ts, of which ids can be minted then
+ */
 Datum
 flake_floor(PG_FUNCTION_ARGS)
 {
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+	int64		tick;
 
 	check_has_time(layout);
-	PG_RETURN_INT64(smallest_id(layout,
-								tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
-}
-
-/* flake_ceil(ts timestamptz, layout flake_layout) returns bigint */
-Datum
-flake_ceil(PG_FUNCTION_ARGS)
-{
-	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
-
-	check_has_time(layout);
-	PG_RETURN_INT64(largest_id(layout,
-							   tick_at(layout, PG_GETARG_TIMESTAMPTZ(0))));
+	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
+	if (tick > flake_layout_max_tick(layout))
+		PG_RETURN_INT64(last_id(layout));
+	PG_RETURN_INT64(first_id(layout, Max(tick, flake_layout_min_tick(layout))));
 }
 
 /*
- * flake_lower(since timestamptz, layout flake_layout) returns bigint: the
- * smallest id not before it
+ * flake_lower(ts timestamptz, layout flake_layout) returns bigint: the smallest
+ * id whose time is ts or later
  */
 Datum
 flake_lower(PG_FUNCTION_ARGS)
 {
+	TimestampTz ts = PG_GETARG_TIMESTAMPTZ(0);
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	int64		tick;
-	int64		last;
 
 	check_has_time(layout);
-	tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0)) + 1;
+
+	/* The tick after the last one that starts before ts. */
+	tick = tick_at(layout, TIMESTAMP_NOT_FINITE(ts) ? ts : ts - 1) + 1;
 
 	/* After the layout's lifetime there is no id. */
-	last = flake_layout_last_id(layout, flake_layout_max_packed(layout));
-	if (tick > flake_layout_max_tick(layout) && last < PG_INT64_MAX)
-		PG_RETURN_INT64(last + 1);
-	PG_RETURN_INT64(smallest_id(layout, tick));
+	if (tick > flake_layout_max_tick(layout))
+		PG_RETURN_INT64(last_id(layout) < PG_INT64_MAX ? last_id(layout) + 1
+						: PG_INT64_MAX);
+	PG_RETURN_INT64(first_id(layout, tick));
 }
 
 /*
- * flake_upper(upto timestamptz, layout flake_layout) returns bigint: the
- * largest id before it
+ * flake_upper(ts timestamptz, layout flake_layout) returns bigint: the largest
+ * id whose time is ts or earlier
  */
 Datum
 flake_upper(PG_FUNCTION_ARGS)
@@ -416,10 +394,14 @@ flake_upper(PG_FUNCTION_ARGS)
 	int64		tick;
 
 	check_has_time(layout);
-	tick = last_tick_before(layout, PG_GETARG_TIMESTAMPTZ(0));
+	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
 
 	/* Before the layout's lifetime there is no id. */
 	if (tick < flake_layout_min_tick(layout))
 		PG_RETURN_INT64(PG_INT64_MIN);
-	PG_RETURN_INT64(largest_id(layout, tick));
+	if (tick >= flake_layout_max_tick(layout))
+		PG_RETURN_INT64(last_id(layout));
+
+	/* All bits below the tick are set just before the next one begins. */
+	PG_RETURN_INT64(first_id(layout, tick + 1) - 1);
 }

@@ -140,7 +140,7 @@ flake_layout_name(const FlakeLayout *layout)
 	return name;
 }
 
-/* flake_layout_in(cstring) returns flake_layout */
+/* _flake_layout_in(cstring) returns flake_layout */
 Datum
 flake_layout_in(PG_FUNCTION_ARGS)
 {
@@ -151,7 +151,7 @@ flake_layout_in(PG_FUNCTION_ARGS)
 	FLAKE_RETURN_LAYOUT(layout);
 }
 
-/* flake_layout_out(flake_layout) returns cstring */
+/* _flake_layout_out(flake_layout) returns cstring */
 Datum
 flake_layout_out(PG_FUNCTION_ARGS)
 {
@@ -161,7 +161,7 @@ flake_layout_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(text);
 }
 
-/* flake_layout_recv(internal) returns flake_layout */
+/* _flake_layout_recv(internal) returns flake_layout */
 Datum
 flake_layout_recv(PG_FUNCTION_ARGS)
 {
@@ -173,7 +173,7 @@ flake_layout_recv(PG_FUNCTION_ARGS)
 	FLAKE_RETURN_LAYOUT(read_layout(text, NULL));
 }
 
-/* flake_layout_send(flake_layout) returns bytea */
+/* _flake_layout_send(flake_layout) returns bytea */
 Datum
 flake_layout_send(PG_FUNCTION_ARGS)
 {
@@ -193,21 +193,21 @@ layouts_equal(FunctionCallInfo fcinfo)
 				  sizeof(FlakeLayout)) == 0;
 }
 
-/* flake_layout_eq(flake_layout, flake_layout) returns boolean */
+/* _flake_layout_eq(flake_layout, flake_layout) returns boolean */
 Datum
 flake_layout_eq(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(layouts_equal(fcinfo));
 }
 
-/* flake_layout_ne(flake_layout, flake_layout) returns boolean */
+/* _flake_layout_ne(flake_layout, flake_layout) returns boolean */
 Datum
 flake_layout_ne(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(!layouts_equal(fcinfo));
 }
 
-/* flake_layout_hash(flake_layout) returns int */
+/* _flake_layout_hash(flake_layout) returns int */
 Datum
 flake_layout_hash(PG_FUNCTION_ARGS)
 {
@@ -216,7 +216,7 @@ flake_layout_hash(PG_FUNCTION_ARGS)
 }
 
 /*
- * flake_layout_preset_list()
+ * _flake_layout_preset_list()
  *	returns setof record (name text, layout flake_layout, origin text)
  */
 Datum

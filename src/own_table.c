@@ -186,7 +186,7 @@ is_regclass_of(Relation rel, Oid type)
 	if (!HeapTupleIsValid(tuple))
 		return false;
 	form = (Form_pg_type) GETSTRUCT(tuple);
-	result = strcmp(NameStr(form->typname), "flake_regclass") == 0 &&
+	result = strcmp(NameStr(form->typname), "_flake_regclass") == 0 &&
 		form->typnamespace == RelationGetNamespace(rel) &&
 		form->typowner == rel->rd_rel->relowner;
 	ReleaseSysCache(tuple);
@@ -576,7 +576,7 @@ flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
 }
 
 /*
- * flake_regclass_in(cstring) returns flake_regclass
+ * _flake_regclass_in(cstring) returns _flake_regclass
  *
  * Needs no USAGE on the schema: the same rows are restored whoever does it, and
  * which names there are can be seen in the catalogs anyway.

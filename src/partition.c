@@ -37,7 +37,7 @@ is_partitioned_by_id(Oid relation)
 	return result;
 }
 
-/* flake_check_partitioned(parent regclass) returns void */
+/* _flake_check_partitioned(parent regclass) returns void */
 Datum
 flake_check_partitioned(PG_FUNCTION_ARGS)
 {

@@ -719,7 +719,7 @@ keep_row(const TriggerData *data, Oid function)
 }
 
 /*
- * flake_keep_state() returns trigger
+ * _flake_keep_state() returns trigger
  *
  * For rows that logical replication brings: which shards a server mints is its
  * own affair, and does not travel with the data.  A row is skipped; TRUNCATE
@@ -738,7 +738,7 @@ flake_keep_state(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by trigger manager",
-						"flake_keep_state")));
+						"_flake_keep_state")));
 	if (TRIGGER_FIRED_BY_TRUNCATE(data->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -788,7 +788,7 @@ keep_trigger(Relation rel, const char *name)
 }
 
 /*
- * flake_keep_triggers() returns event_trigger
+ * _flake_keep_triggers() returns event_trigger
  *
  * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
  * after which the triggers of flake_keep_state() would no longer fire for what
@@ -804,7 +804,7 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by event trigger manager",
-						"flake_keep_triggers")));
+						"_flake_keep_triggers")));
 	for (size_t i = 0; i < lengthof(tables); i++)
 	{
 		OwnTable	table;
@@ -821,7 +821,7 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 }
 
 /*
- * flake_forget_dropped() returns event_trigger
+ * _flake_forget_dropped() returns event_trigger
  *
  * Removes the rows of generators that a command has dropped, by whatever way.  It
  * is called for every command that drops something, by whomever, so it looks before
@@ -840,7 +840,7 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by event trigger manager",
-						"flake_forget_dropped")));
+						"_flake_forget_dropped")));
 	if (!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
 		PG_RETURN_NULL();
 	found = flake_own_table_has_dropped(&states);

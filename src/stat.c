@@ -55,7 +55,7 @@ compare_slots(const ListCell *a, const ListCell *b)
 }
 
 /*
- * flake_stat_slots()
+ * _flake_stat_slots()
  *	returns setof record (generator regclass, shard int, issued bigint,
  *	last_id bigint, last_time timestamptz, waits bigint, wait_us bigint,
  *	clock_steps_back bigint)

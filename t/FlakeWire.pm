@@ -19,7 +19,7 @@ FlakeWire - a session that sees each row at the moment it comes in
 
 =head1 DESCRIPTION
 
-psql prints a result when it is complete.  For t/030_torture.pl an id counts
+psql prints a result when it is complete.  For t/torture.pl an id counts
 from the moment at which the client has it, be the transaction undone
 later or the server killed before the result ends.  So this speaks PostgreSQL's
 protocol itself (version 3.0, simple queries, over a unix socket without a

@@ -4,7 +4,7 @@
 
 =head1 NAME
 
-Mallory - the databases that t/031_mallory.pl attacks: who owns what in them,
+Mallory - the databases that t/security_combinations.pl attacks: who owns what in them,
 what may be called, and what mallory can do
 
 =head1 SYNOPSIS
@@ -55,7 +55,7 @@ my @generators = ("'{x}.flake_default'", "'mal.g'");
 my @items      = ("'{s}.item'", "'mal.item'");
 my @parts      = ("'{s}.part'", "'mal.part'");
 # what says that the extension is there, and stays
-my @ticket  = ("{x}.flake_guard('{o}')");
+my @ticket  = ("{x}._flake_guard('{o}')");
 my @tickets = (@ticket, 'NULL');
 # The last index of a table
 my %index = map {
@@ -69,11 +69,9 @@ my %arguments = (
 	  [ map { [ '{n}', 'NULL', $_ ] } @generators ],
 	'flake_between(bigint, timestamp with time zone, timestamp with time zone, flake_layout)'
 	  => [ [ '5', 'now()', 'now()', @layout ] ],
-	'flake_ceil(timestamp with time zone, flake_layout)' =>
-	  [ [ 'now()', @layout ] ],
-	'flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
+	'_flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
-	'flake_copy_index(oid, regclass)' => [
+	'_flake_copy_index(oid, regclass)' => [
 		[ $index{'{s}.item'}, "'mal.spare'" ],
 		[ $index{'tmpl.cart'}, "'mal.cart'" ]
 	],
@@ -89,7 +87,7 @@ my %arguments = (
 			]
 		} @parts
 	  ],
-	'flake_create_partitions_guarded(flake_ticket, regclass, interval, timestamp with time zone, timestamp with time zone, flake_layout, text)'
+	'_flake_create_partitions_guarded(_flake_ticket, regclass, interval, timestamp with time zone, timestamp with time zone, flake_layout, text)'
 	  => [
 		map {
 			[
@@ -102,39 +100,39 @@ my %arguments = (
 	  ],
 	'flake_create_shard(integer, name, name)' =>
 	  [ [ '{n}', "'tmpl'", 'NULL' ] ],
-	'flake_create_shard_guarded(flake_ticket, integer, name, name)' =>
+	'_flake_create_shard_guarded(_flake_ticket, integer, name, name)' =>
 	  [ map { [ $_, '{n}', "'tmpl'", 'NULL' ] } @tickets ],
 	'flake_decode(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_detach(integer, regclass)'    =>
 	  [ map { [ '{n}', $_ ] } @generators ],
 	'flake_drop_partitions(regclass, timestamp with time zone, flake_layout, boolean)'
 	  => [ map { [ $_, "'2026-02-01Z'", @layout, 'false' ] } @parts ],
-	'flake_drop_partitions_guarded(flake_ticket, regclass, timestamp with time zone, flake_layout, boolean)'
+	'_flake_drop_partitions_guarded(_flake_ticket, regclass, timestamp with time zone, flake_layout, boolean)'
 	  => [
 		map { [ $_, "'{s}.part'", "'2026-02-01Z'", @layout, 'false' ] }
 		  @tickets
 	  ],
-	'flake_execute_as(oid, text)' =>
+	'_flake_execute_as(oid, text)' =>
 	  [ [ "CAST('{r}' AS pg_catalog.regrole)", "'SELECT 1'" ] ],
-	'flake_execute_steps(flake_ticket, oid[], oid[], oid[], text[], boolean)' =>
+	'_flake_execute_steps(_flake_ticket, oid[], oid[], oid[], text[], boolean)' =>
 	  [ map { [ $_, ("'{}'") x 4, 'false' ] } @tickets ],
 	'flake_explain(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_fields(bigint, flake_layout)'  => [ [ '5', @layout ] ],
-	'flake_floor(timestamp with time zone, flake_layout)' =>
+	'_flake_floor(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
 	'flake_from_text(text, integer)'                   => [ [ "'5'", '62' ] ],
-	'flake_guard(text)'                                => [ ["'{o}'"] ],
-	'flake_guard_relation(flake_ticket, oid, boolean)' =>
+	'_flake_guard(text)'                                => [ ["'{o}'"] ],
+	'_flake_guard_relation(_flake_ticket, oid, boolean)' =>
 	  [
 		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] }
 		  @tickets
 	  ],
-	'flake_guard_schemas(flake_ticket, oid[])' =>
+	'_flake_guard_schemas(_flake_ticket, oid[])' =>
 	  [
 		map { [ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] }
 		  @tickets
 	  ],
-	'flake_guard_tree(flake_ticket, oid)' => [
+	'_flake_guard_tree(_flake_ticket, oid)' => [
 		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)" ] } @tickets
 	],
 	'flake_horizon(regclass)'      => [ map { [$_] } @generators ],
@@ -145,22 +143,22 @@ my %arguments = (
 	  [ [ '3', "'{s}.g'" ], [ '{n}', "'mal.g'" ] ],
 	'flake_ids(integer, integer, regclass)' =>
 	  [ map { [ '{n}', '2', $_ ] } @generators ],
-	'flake_largest(flake_ticket, oid, name)' => [
+	'_flake_largest(_flake_ticket, oid, name)' => [
 		(map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] } @tickets),
 		[ @ticket, "CAST('mal.item' AS pg_catalog.regclass)", "'id'" ]
 	],
 	'flake_last_id()'                                    => [ [] ],
 	'flake_layout_above(flake_layout, bigint, interval)' =>
 	  [ [ @layout, '5', "'1 day'" ] ],
-	'flake_layout_eq(flake_layout, flake_layout)' => [ [ @layout, @layout ] ],
-	'flake_layout_hash(flake_layout)'             => [ [@layout] ],
-	'flake_layout_in(cstring)'                    => [ [@layout] ],
+	'_flake_layout_eq(flake_layout, flake_layout)' => [ [ @layout, @layout ] ],
+	'_flake_layout_hash(flake_layout)'             => [ [@layout] ],
+	'_flake_layout_in(cstring)'                    => [ [@layout] ],
 	'flake_layout_info(flake_layout)'             => [ [@layout] ],
-	'flake_layout_ne(flake_layout, flake_layout)' => [ [ @layout, @layout ] ],
+	'_flake_layout_ne(flake_layout, flake_layout)' => [ [ @layout, @layout ] ],
 	'flake_layout_of(regclass)'             => [ map { [$_] } @generators ],
-	'flake_layout_out(flake_layout)'        => [ [@layout] ],
-	'flake_layout_preset_list()'            => [ [] ],
-	'flake_layout_send(flake_layout)'       => [ [@layout] ],
+	'_flake_layout_out(flake_layout)'        => [ [@layout] ],
+	'_flake_layout_preset_list()'            => [ [] ],
+	'_flake_layout_send(flake_layout)'       => [ [@layout] ],
 	'flake_lease(text, interval, regclass)' =>
 	  [ map { [ "'new_{n}'", "'1 hour'", $_ ] } @generators ],
 	'flake_lower(timestamp with time zone, flake_layout)' =>
@@ -171,7 +169,7 @@ my %arguments = (
 		[ "'{s}.item'", "'id'", '3', "'{s}.g'",      'true',  'false' ],
 		map { [ $_, "'id'", '3', $generators[0], 'false', 'true' ] } @items
 	],
-	'flake_migrate_guarded(flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean)'
+	'_flake_migrate_guarded(_flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean)'
 	  => [
 		map {
 			[
@@ -180,36 +178,36 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
-	'flake_traits(oid)' =>
+	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
-	'flake_trusts(oid, oid)' =>
+	'_flake_trusts(oid, oid)' =>
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
-	'flake_linked(oid, name)' =>
+	'_flake_linked(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
-	'flake_foreign_code(oid, oid)' =>
+	'_flake_foreign_code(oid, oid)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", '10' ] ],
-	'flake_named_by(oid[], oid[])' => [
+	'_flake_named_by(oid[], oid[])' => [
 		[
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
 			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
 		]
 	],
-	'flake_definitions(oid[], name[], oid[])' => [
+	'_flake_definitions(oid[], name[], oid[])' => [
 		[
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
 			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
 		]
 	],
-	'flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean)' => [
+	'_flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean)' => [
 		[
 			"CAST('{s}.item' AS pg_catalog.regclass)", "'id'",
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
 			"ARRAY[pg_catalog.to_regclass('{s}.items')]", 'NULL', 'true'
 		]
 	],
-	'flake_remade(oid, oid)' =>
+	'_flake_remade(oid, oid)' =>
 	  [ [ "pg_catalog.to_regclass('{s}.items')", '10' ] ],
-	'flake_rebind(flake_ticket, text, oid[], smallint[], oid[])' => [
+	'_flake_rebind(_flake_ticket, text, oid[], smallint[], oid[])' => [
 		map {
 			[
 				$_, "'SELECT id FROM {s}.item'",
@@ -222,9 +220,9 @@ my %arguments = (
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
 	'flake_partitions(regclass, flake_layout)' =>
 	  [ [ "'{s}.part'", @layout ] ],
-	'flake_regclass_in(cstring)'          => [ map { [$_] } @generators ],
-	'flake_regclass_out(flake_regclass)'  => [ map { [$_] } @generators ],
-	'flake_regclass_send(flake_regclass)' => [ map { [$_] } @generators ],
+	'_flake_regclass_in(cstring)'          => [ map { [$_] } @generators ],
+	'_flake_regclass_out(_flake_regclass)'  => [ map { [$_] } @generators ],
+	'_flake_regclass_send(_flake_regclass)' => [ map { [$_] } @generators ],
 	'flake_release(text, regclass)' =>
 	  [ map { [ "'given_{s}'", $_ ] } @generators ],
 	'flake_renew(text, interval, regclass)' =>
@@ -232,7 +230,7 @@ my %arguments = (
 	'flake_rewind(regclass, bigint, boolean)' =>
 	  [ [ "'mal.g'", '5', 'false' ], [ "'{s}.g'", '5', 'false' ] ],
 	'flake_seal(bigint, text)'             => [ [ '5', "'key'" ] ],
-	'flake_partition_step(interval, timestamp with time zone, text)' =>
+	'_flake_partition_step(interval, timestamp with time zone, text)' =>
 	  [ [ "'1 day'", 'now()', "'UTC'" ] ],
 	'flake_sequence(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_server(integer)'                => [ ['5'] ],
@@ -245,28 +243,28 @@ my %arguments = (
 	  [ [ "'snowflake'", "'{1,2}'" ] ],
 	'flake_sibling(bigint, regclass)' => [ map { [ '5', $_ ] } @generators ],
 	'flake_stat_reset()'              => [ [] ],
-	'flake_stat_slots()'              => [ [] ],
-	'flake_stranger(oid, oid)'        => [
+	'_flake_stat_slots()'              => [ [] ],
+	'_flake_stranger(oid, oid)'        => [
 		[
 			"CAST('tmpl' AS pg_catalog.regnamespace)",
 			"CAST('{r}' AS pg_catalog.regrole)"
 		]
 	],
-	'flake_type_owner(oid, oid)'      => [
+	'_flake_type_owner(oid, oid)'      => [
 		[
 			"CAST('pg_catalog.int4' AS pg_catalog.regtype)",
 			"CAST('{r}' AS pg_catalog.regrole)"
 		]
 	],
-	'flake_usurper(oid, oid, oid)'    => [
+	'_flake_usurper(oid, oid, oid)'    => [
 		[
 			"CAST('pg_catalog.pg_type' AS pg_catalog.regclass)",
 			"CAST('pg_catalog.int4' AS pg_catalog.regtype)",
 			"CAST('{r}' AS pg_catalog.regrole)"
 		]
 	],
-	'flake_ticket_in(cstring)'        => [],              # always an error
-	'flake_ticket_out(flake_ticket)'  => [ [@ticket] ],
+	'_flake_ticket_in(cstring)'        => [],              # always an error
+	'_flake_ticket_out(_flake_ticket)'  => [ [@ticket] ],
 	'flake_timestamp(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_to_text(bigint, integer)'        => [ [ '5', '62' ] ],
 	'flake_unseal(bigint, text)'            => [ [ '5', "'key'" ] ],

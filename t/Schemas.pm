@@ -17,7 +17,7 @@ Schemas - random schemas, and what a dump of them says
 
 =head1 DESCRIPTION
 
-From a seed, for t/034_schemas.pl: tables of two schemas whose keys are minted or
+From a seed, for t/random_schemas.pl: tables of two schemas whose keys are minted or
 numbered in one of the ways there are, tables that refer to them, and, more of it
 or less, all that can hang on a table.  The same seed makes the same statements.
 One of them may fail, because it does not go together with an earlier one; then

@@ -4,7 +4,7 @@
 
 =head1 NAME
 
-TortureCheck - for t/030_torture.pl: what is wrong with ids that were handed
+TortureCheck - for t/torture.pl: what is wrong with ids that were handed
 out
 
 =head1 DESCRIPTION

@@ -4,7 +4,7 @@
 
 =head1 NAME
 
-TortureClient - for t/030_torture.pl: one session that mints in many ways, and
+TortureClient - for t/torture.pl: one session that mints in many ways, and
 writes down what it is given
 
 =head1 DESCRIPTION

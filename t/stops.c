@@ -4,7 +4,7 @@
  *	  Stops sessions where a test wants them: at the entry of a function of
  *	  flakeid, or at its exit.
  *
- * For t/022_races.pl, which compiles flakeid once more, with
+ * For t/races.pl, which compiles flakeid once more, with
  * -finstrument-functions: the compiler then calls the two functions at the end
  * of this file on each entry and exit.  So no debugger is needed, nor the right
  * to use one, and there is nothing in flakeid itself for the sake of tests.
@@ -35,7 +35,7 @@
 /* libc has functions of these names, too, which do nothing. */
 #define HOOK __attribute__((visibility("hidden")))
 
-/* As t/022_races.pl packs it. */
+/* As t/races.pl packs it. */
 typedef struct Stop
 {
 	int32_t		state;

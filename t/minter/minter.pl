@@ -4,7 +4,7 @@
 
 # A process that mints ids in its own memory: it leases a shard from a database
 # with flake_lease(), and makes ids of that shard as its own clock goes.  It
-# belongs to t/020_lease.pl, and shows what such a process has to do.
+# belongs to t/leases.pl, and shows what such a process has to do.
 
 use strict;
 use warnings;

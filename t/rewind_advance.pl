@@ -46,7 +46,7 @@ my ($one, $two, $admin) = @sessions;
 # The largest id of the layout instagram that may be minted at present.
 sub present
 {
-	return value($admin, 'SELECT flake_ceil(clock_timestamp())');
+	return value($admin, 'SELECT flake_upper(clock_timestamp())');
 }
 
 # That ids of the layout instagram, in the order they were minted in, are above
@@ -679,7 +679,7 @@ foreach my $way (
 	q(SELECT flake_create_generator('raised_id'); SELECT flake_advance('raised_id', %s))
 )
 {
-	my $above = value($admin, q(SELECT flake_ceil(clock_timestamp() - interval '1 s')));
+	my $above = value($admin, q(SELECT flake_upper(clock_timestamp() - interval '1 s')));
 
 	value($admin, sprintf $way, $above);
 	kill9_and_wait($node);
@@ -709,10 +709,10 @@ BEGIN
 END
 $$));
 foreach my $case (
-	[ 'instagram', q(flake_ceil(clock_timestamp() + interval '1 s')) ],
+	[ 'instagram', q(flake_upper(clock_timestamp() + interval '1 s')) ],
 	[
 		'ts:41 seq:10 shard:13 epoch=2020-01-01 start=zero',
-		q(flake_ceil(clock_timestamp(), flake_layout_of('advanced_id')) + 1000)
+		q(flake_upper(clock_timestamp(), flake_layout_of('advanced_id')) + 1000)
 	],
 	[ 'segment', q(flake_horizon('advanced_id') + 3) ],
 	[ 'seq:50 shard:13 block=100', q(flake_id(2, 'advanced_id') + 50000) ])

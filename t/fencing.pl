@@ -626,7 +626,7 @@ foreach my $shard (6, 7)
 
 # The same with a bound from a server whose clock is right.
 set_clock($clock, 0);
-my $now = value($admin, 'SELECT flake_ceil(clock_timestamp())');
+my $now = value($admin, 'SELECT flake_upper(clock_timestamp())');
 set_clock($clock, -10);
 value($admin, "SELECT flake_attach(8, $now)");
 cmp_ok(value($two, 'SELECT flake_id(8)'),

@@ -109,7 +109,7 @@ sub rewind
 {
 	my (undef, undef, $stderr) = $node->psql(
 		'victim',
-		"SELECT trap.flake_rewind('trap.flake_default', trap.flake_floor(now() - interval '1 day'))",
+		"SELECT trap.flake_rewind('trap.flake_default', trap.flake_lower(now() - interval '1 day'))",
 		extra_params => [ '--set=VERBOSITY=verbose' ]);
 	return $stderr;
 }
@@ -489,12 +489,12 @@ is( refusal(
 # The tool for that does what SET ROLE could do.
 is( $node->safe_psql(
 		'victim',
-		q{SELECT trap.flake_execute_as('mallory'::regrole, 'CREATE TABLE shop.his AS SELECT current_user'); SELECT h.current_user, current_user FROM shop.his h}
+		q{SELECT trap._flake_execute_as('mallory'::regrole, 'CREATE TABLE shop.his AS SELECT current_user'); SELECT h.current_user, current_user FROM shop.his h}
 	),
 	"\nmallory|" . $node->safe_psql('victim', 'SELECT current_user'),
-	'flake_execute_as() executes as another role');
+	'_flake_execute_as() executes as another role');
 (undef, undef, my $stderr) = $node->psql('victim',
-	q{SET ROLE mallory; SELECT trap.flake_execute_as(10, 'SELECT trap.note()')});
+	q{SET ROLE mallory; SELECT trap._flake_execute_as(10, 'SELECT trap.note()')});
 like(
 	$stderr,
 	qr/ERROR:  must be (?:a )?member of role|ERROR:  must be able to SET ROLE/,
@@ -503,7 +503,7 @@ foreach my $way ('RESET ROLE', 'SET ROLE postgres',
 	'SET SESSION AUTHORIZATION DEFAULT')
 {
 	(undef, undef, $stderr) = $node->psql('victim',
-		qq{SELECT trap.flake_execute_as('mallory'::regrole, '$way')});
+		qq{SELECT trap._flake_execute_as('mallory'::regrole, '$way')});
 	like(
 		$stderr,
 		qr/ERROR:  cannot set parameter "\w+" within security-/,
@@ -597,19 +597,19 @@ my @rights = (
 	[ 'S', 'DELETE FROM ext.flake_leases' ],
 	[ 'SCDOGUP', 'SELECT FROM ext.flake_shard_map' ],
 	[ 'SC', 'INSERT INTO ext.flake_shard_map VALUES ($$[0,5]$$, $$here$$); UPDATE ext.flake_shard_map SET server = $$there$$; DELETE FROM ext.flake_shard_map' ],
-	[ 'S', 'SELECT ext.flake_rewind($$app.g$$, ext.flake_floor(now() - interval $$1 h$$), true)' ],
+	[ 'S', 'SELECT ext.flake_rewind($$app.g$$, ext.flake_lower(now() - interval $$1 h$$), true)' ],
 	[ '', 'SECURITY LABEL FOR flakeid ON SEQUENCE app.g IS NULL' ],
 	[ 'SO', 'ALTER SCHEMA ext RENAME TO away' ],
 	[ 'SO', 'CREATE FUNCTION ext.more() RETURNS int LANGUAGE sql AS $$SELECT 1$$' ],
-	[ 'S', 'CREATE OR REPLACE FUNCTION ext.flake_load_library() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN END$$' ],
+	[ 'S', 'CREATE OR REPLACE FUNCTION ext._flake_load_library() RETURNS event_trigger LANGUAGE plpgsql AS $$BEGIN END$$' ],
 	[ 'S', 'ALTER TABLE ext.flake_shard_state RENAME TO away' ],
-	[ 'S', 'CREATE TRIGGER t BEFORE INSERT ON ext.flake_leases EXECUTE FUNCTION ext.flake_keep_state()' ],
+	[ 'S', 'CREATE TRIGGER t BEFORE INSERT ON ext.flake_leases EXECUTE FUNCTION ext._flake_keep_state()' ],
 	[ 'SC', 'DROP EXTENSION flakeid CASCADE' ],
 	[ 'SO', 'DROP SCHEMA ext CASCADE' ],
 	[ 'SCDO', 'DROP EXTENSION IF EXISTS nothing; CREATE EXTENSION hstore', 'hstore' ],
-	[ 'SCDOGUP', 'SELECT ext.flake_execute_as(current_user::regrole, $$SELECT 1$$)' ],
-	[ 'S', "SELECT ext.flake_execute_as('generator_owner'::regrole, \$\$SELECT 1\$\$)", undef, 'G' ],
-	[ 'S', 'SELECT ext.flake_execute_as(10, $$SELECT 1$$)' ],
+	[ 'SCDOGUP', 'SELECT ext._flake_execute_as(current_user::regrole, $$SELECT 1$$)' ],
+	[ 'S', "SELECT ext._flake_execute_as('generator_owner'::regrole, \$\$SELECT 1\$\$)", undef, 'G' ],
+	[ 'S', 'SELECT ext._flake_execute_as(10, $$SELECT 1$$)' ],
 );
 my $session_of_all = new_session($node, 'roles');
 my $tried = 0;

@@ -310,7 +310,7 @@ my @attacks = (
 		'SELECT 1',
 		'CREATE TABLE mal.t (id serial, b int); INSERT INTO mal.t DEFAULT VALUES; CREATE INDEX ON mal.t (b) WHERE mal.act(1)',
 		q{IF to_regnamespace('away') IS NULL THEN RAISE LOG 'deed done'; ALTER SCHEMA ext RENAME TO away; CREATE SCHEMA ext;}
-		  . q{ CREATE FUNCTION ext.flake_floor(timestamptz, away.flake_layout) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(12); RETURN 5; END';}
+		  . q{ CREATE FUNCTION ext._flake_floor(timestamptz, away.flake_layout) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(12); RETURN 5; END';}
 		  . q{ CREATE FUNCTION ext.flake_advance(regclass, bigint) RETURNS void LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(13); END'; END IF;},
 		q{SELECT ext.flake_migrate('mal.t', 'id', 1)},
 		'55000',

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
 # Nothing is ever run with more rights than its owner has, whoever owns what: a
-# chapter of t/015_security.pl whose combinations are generated.  For each role
+# chapter of t/security_traps.pl whose combinations are generated.  For each role
 # that mallory can have, each function of the extension, each moment at which
 # that can wait, and each thing that mallory can do then (see Mallory.pm), it is
 # called by a superuser, by a plain user and by mallory; and afterwards nothing of
@@ -207,7 +207,7 @@ my (%locks, %failed, %done);
 
 		$failed{$name} = $answer->{message} if defined $answer->{code};
 		$done{$name}   = $answer->{rows}
-		  if $name =~ /\(NULL, |^flake_ticket_out\(NULL/
+		  if $name =~ /\(NULL, |^_flake_ticket_out\(NULL/
 		  && grep { defined $_->[0][0] } @{ $answer->{rows} };
 		$locks{$name}  = [
 			map { $_->[0] } Mallory::run(
@@ -735,7 +735,7 @@ is_deeply(
 	[ sort keys %mistakes ], [],
 	'no statement of mallory or of the test failed by mistake');
 is( join(' ', sort keys %{ { map { /^(\w+)/ => 1 } keys %within } }),
-	'flake_copy_index flake_create_partitions flake_create_shard flake_migrate',
+	'_flake_copy_index flake_create_partitions flake_create_shard flake_migrate',
 	'she has acted within calls') if $only eq '';
 cmp_ok(
 	$inserted{done}, '>', $inserted{failed} // 0,

@@ -219,7 +219,7 @@ foreach my $sql (
 	'SELECT last_value FROM flake_default',
 	'ALTER SEQUENCE flake_default RESTART',
 	'SELECT * FROM flake_stat',
-	'SELECT * FROM flake_stat_slots()',
+	'SELECT * FROM _flake_stat_slots()',
 	'SELECT flake_stat_reset()')
 {
 	is(sqlstate_for($node, 'owned', 'stranger', $sql),
