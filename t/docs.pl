@@ -176,10 +176,10 @@ sub without_numbers
 # What psql says when something is wrong, in SQL or in its own commands
 my $error = qr/^(?:ERROR|FATAL|WARNING|error:|psql has ended)|^\\\w+: /m;
 
-foreach
-  my $path ('README.md', map { s{^\Q$top\E/}{}r } sort glob "$top/docs/*.md")
+foreach my $path (map { s{^\Q$top\E/}{}r }
+	glob "$top/*.md $top/docs/*.md $top/docs/*/*.md")
 {
-	my $database = lc $path =~ s{.*/|\.md$}{}gr;
+	my $database = lc $path =~ s{^docs/|\.md$}{}gr =~ s{/}{_}gr;
 	my ($script, @pieces) = pieces_of("$top/$path", $database);
 	my (@output, $all);
 
