@@ -14,16 +14,16 @@
 
 #include <limits.h>
 
-#include "admin.h"
 #include "flakeid.h"
 #include "fmgr.h"
-#include "generator.h"
+#include "mint/generator.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
-#include "shmem.h"
-#include "shard.h"
+#include "shard/shard.h"
+#include "sql/admin.h"
+#include "sql/wide.h"
 #include "storage/ipc.h"
 #include "utils/guc.h"
-#include "wide.h"
 
 PG_MODULE_MAGIC;
 

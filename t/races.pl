@@ -42,11 +42,14 @@ sub compile_library
 	local @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
 	delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
 
-	mkdir "$directory/src" or die "$directory/src: $!";
 	copy("$source/Makefile", $directory) or die "Makefile: $!";
-	foreach my $file (glob "$source/src/*.[ch]")
+	foreach my $folder ('src', map { s{^\Q$source/}{}r } glob "$source/src/*/")
 	{
-		copy($file, "$directory/src") or die "$file: $!";
+		mkdir "$directory/$folder" or die "$directory/$folder: $!";
+		foreach my $file (glob "$source/$folder/*.[ch]")
+		{
+			copy($file, "$directory/$folder") or die "$file: $!";
+		}
 	}
 	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
 		"$FindBin::RealBin/stops.c") == 0

@@ -13,7 +13,7 @@
  */
 #include "postgres.h"
 
-#include "preset.h"
+#include "layout/preset.h"
 
 const FlakePreset flake_presets[] =
 {

@@ -13,9 +13,9 @@
 #include "flakeid.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "generator.h"
+#include "mint/generator.h"
 #include "miscadmin.h"
-#include "shard.h"
+#include "shard/shard.h"
 #include "tcop/utility.h"
 
 PG_FUNCTION_INFO_V1(flake_id);

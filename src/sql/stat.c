@@ -14,11 +14,11 @@
 
 #include "fmgr.h"
 #include "funcapi.h"
-#include "generator.h"
-#include "layout.h"
+#include "layout/layout.h"
+#include "mint/generator.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
 #include "miscadmin.h"
-#include "shmem.h"
-#include "slot.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 

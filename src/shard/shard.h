@@ -11,8 +11,8 @@
 #define FLAKEID_SHARD_H
 
 #include "flakeid.h"
-#include "generator.h"
-#include "slot.h"
+#include "mint/generator.h"
+#include "mint/slot.h"
 #include "storage/lock.h"
 
 #pragma GCC visibility push(hidden)

@@ -34,17 +34,17 @@
 #include "flakeid.h"
 #include "fmgr.h"
 #include "funcapi.h"
-#include "generator.h"
+#include "mint/generator.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "shard.h"
+#include "shard/shard.h"
+#include "sql/text.h"
+#include "sql/wide.h"
 #include "tcop/utility.h"
-#include "text.h"
 #include "utils/builtins.h"
 #include "utils/inet.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
-#include "wide.h"
 
 PG_FUNCTION_INFO_V1(flake_uuid);
 PG_FUNCTION_INFO_V1(flake_uuid_decode);

@@ -11,7 +11,7 @@
 #define FLAKEID_LAYOUT_TYPE_H
 
 #include "fmgr.h"
-#include "layout.h"
+#include "layout/layout.h"
 
 /* Values are passed by reference and are never toasted. */
 #define FLAKE_GETARG_LAYOUT(n) ((const FlakeLayout *) PG_GETARG_POINTER(n))

@@ -16,7 +16,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "text.h"
+#include "sql/text.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(flake_to_text);

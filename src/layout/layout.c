@@ -18,7 +18,7 @@
 #include "postgres.h"
 
 #include "common/int.h"
-#include "layout.h"
+#include "layout/layout.h"
 
 /* timestamptz counts from 2000-01-01, epochs are published from 1970-01-01. */
 #define UNIX_EPOCH_US \

@@ -24,11 +24,11 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "catalog/pg_database.h"
-#include "layout.h"
+#include "layout/layout.h"
 #include "lib/dshash.h"
 #include "lib/qunique.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
-#include "shmem.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
 #endif

@@ -14,8 +14,8 @@
 #define FLAKEID_HORIZON_H
 
 #include "common/int.h"
-#include "layout.h"
-#include "shmem.h"
+#include "layout/layout.h"
+#include "mint/shmem.h"
 #include "utils/relcache.h"
 
 #pragma GCC visibility push(hidden)

@@ -11,8 +11,8 @@
 #define FLAKEID_GENERATOR_H
 
 #include "fmgr.h"
-#include "horizon.h"
-#include "layout.h"
+#include "layout/layout.h"
+#include "mint/horizon.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 

@@ -12,7 +12,7 @@
 #ifndef FLAKEID_PRESET_H
 #define FLAKEID_PRESET_H
 
-#include "layout.h"
+#include "layout/layout.h"
 
 #pragma GCC visibility push(hidden)
 

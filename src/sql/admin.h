@@ -10,7 +10,7 @@
 #ifndef FLAKEID_ADMIN_H
 #define FLAKEID_ADMIN_H
 
-#include "layout.h"
+#include "layout/layout.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -10,8 +10,8 @@
 #ifndef FLAKEID_SLOT_H
 #define FLAKEID_SLOT_H
 
-#include "horizon.h"
-#include "layout.h"
+#include "layout/layout.h"
+#include "mint/horizon.h"
 
 #pragma GCC visibility push(hidden)
 
