@@ -38,7 +38,8 @@ OBJS = \
 	src/trust/own_table.o \
 	src/layout/layout_type.o \
 	src/layout/preset.o \
-	src/layout/layout.o
+	src/layout/layout.o \
+	src/settings.o
 
 # unused-parameter: PostgreSQL's headers have such, and so has every function
 # that takes PG_FUNCTION_ARGS but no argument.

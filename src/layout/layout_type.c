@@ -17,6 +17,7 @@
 #include "common/hashfn.h"
 #include "common/int.h"
 #include "funcapi.h"
+#include "layout/layout.h"
 #include "layout/layout_type.h"
 #include "layout/preset.h"
 #include "libpq/pqformat.h"

@@ -13,7 +13,9 @@
  */
 #include "postgres.h"
 
+#include "layout/layout.h"
 #include "layout/preset.h"
+
 
 const FlakePreset flake_presets[] =
 {

@@ -38,11 +38,12 @@
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "common/hashfn.h"
-#include "flakeid.h"
+#include "layout/layout.h"
 #include "layout/layout_type.h"
 #include "mint/generator.h"
+#include "mint/horizon.h"
+#include "mint/shmem.h"
 #include "storage/lmgr.h"
-#include "trust/own_table.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -331,6 +332,10 @@ check_usage(Generator *generator)
 					   get_rel_name(generator->sequence));
 	generator->user = user;
 }
+
+/* The version of the SQL objects that this library is for: default_version in
+ * flakeid.control. */
+#define FLAKE_VERSION	"1.0"
 
 /*
  * Says so, once in a session, if the extension's SQL objects are not of the

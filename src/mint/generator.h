@@ -13,6 +13,7 @@
 #include "fmgr.h"
 #include "layout/layout.h"
 #include "mint/horizon.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 

@@ -12,6 +12,8 @@
 
 #include "layout/layout.h"
 #include "mint/horizon.h"
+#include "mint/shmem.h"
+
 
 #pragma GCC visibility push(hidden)
 

@@ -10,7 +10,7 @@
 #ifndef FLAKEID_SHARD_H
 #define FLAKEID_SHARD_H
 
-#include "flakeid.h"
+#include "settings.h"
 #include "mint/generator.h"
 #include "mint/slot.h"
 #include "storage/lock.h"

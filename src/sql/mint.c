@@ -10,11 +10,13 @@
 #include "postgres.h"
 
 #include "access/xact.h"
-#include "flakeid.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "layout/layout.h"
 #include "mint/generator.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
+#include "settings.h"
 #include "shard/shard.h"
 #include "tcop/utility.h"
 

@@ -31,10 +31,11 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "flakeid.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "layout/layout.h"
 #include "mint/generator.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
 #include "shard/shard.h"
