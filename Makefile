@@ -18,6 +18,7 @@ OBJS = \
 	src/flakeid.o \
 	src/sql/mint.o \
 	src/sql/inspect.o \
+	src/sql/layouts.o \
 	src/sql/text.o \
 	src/sql/seal.o \
 	src/sql/wide.o \
@@ -38,6 +39,9 @@ OBJS = \
 	src/trust/own_table.o \
 	src/layout/layout_type.o \
 	src/layout/preset.o \
+	src/layout/message.o \
+	src/layout/layout_text.o \
+	src/layout/instant.o \
 	src/layout/layout.o \
 	src/settings.o
 

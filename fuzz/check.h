@@ -16,6 +16,7 @@
 #define FLAKEID_CHECK_H
 
 #include "layout/layout.h"
+#include "layout/layout_text.h"
 
 /* Ends the program, after a message, unless the condition holds. */
 #define CHECK(condition) \

@@ -74,30 +74,8 @@ typedef struct FlakeLayout
 StaticAssertDecl(sizeof(FlakeLayout) == 216,
 				 "the size is as in CREATE TYPE flake_layout, without padding");
 
-/* What is wrong with the text of a layout. */
-typedef struct FlakeLayoutError
-{
-	char		detail[256];
-	const char *hint;			/* or NULL */
-} FlakeLayoutError;
-
 /* Below every packed value: none was handed out, or nothing is known yet. */
 #define FLAKE_PACKED_NONE	PG_INT64_MIN
-
-/* Room for any layout's text. */
-#define FLAKE_LAYOUT_TEXT_LEN	512
-
-/*
- * Reads the text form: fields as name:bits, from the most significant one
- * down, then options as name=value.  False, with *error filled in, if that is
- * not a layout.
- */
-extern bool flake_layout_parse(const char *text, FlakeLayout *layout,
-							   FlakeLayoutError *error);
-
-/* Writes the text form, complete and in one fixed order. */
-extern void flake_layout_print(const FlakeLayout *layout,
-							   char text[FLAKE_LAYOUT_TEXT_LEN]);
 
 /*
  * The largest packed value whose id of shard 0 is not above an id, so that

@@ -14,7 +14,9 @@
 #include "postgres.h"
 
 #include "layout/layout.h"
+#include "layout/layout_text.h"
 #include "layout/preset.h"
+
 
 
 const FlakePreset flake_presets[] =

@@ -35,7 +35,7 @@
 #include "access/xact.h"
 #include "common/pg_prng.h"
 #include "layout/layout.h"
-#include "layout/layout_type.h"
+#include "layout/message.h"
 #include "mint/horizon.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
@@ -273,43 +273,6 @@ note_clock_behind(Slot *slot)
 			break;
 		}
 	}
-}
-
-void
-flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
-{
-	const char *name = flake_layout_name(layout);
-	TimestampTz start = DT_NOBEGIN;
-	TimestampTz end = DT_NOEND;
-
-	if (!flake_layout_has_time(layout))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("the numbers of layout \"%s\" are used up", name),
-				 errdetail("Its sequence ends at %lld.",
-						   (long long) flake_layout_max_sequence(layout)),
-				 errhint("If fewer were used, the generator's sequence was set too high, with setval().")));
-
-	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout), &start);
-	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end);
-	if (now_tick < flake_layout_min_tick(layout))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("the lifetime of layout \"%s\" has not begun", name),
-				 errdetail("Its %d bits of time begin at %s.",
-						   layout->time.bits, timestamptz_to_str(start)),
-				 errhint("Check the server's clock. If it is right, ids must come from a layout with an earlier epoch.")));
-	ereport(ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("the lifetime of layout \"%s\" is over", name),
-			 now_tick > flake_layout_max_tick(layout)
-			 ? errdetail("Its %d bits of time end at %s.",
-						 layout->time.bits, timestamptz_to_str(end))
-			 : errdetail("Its %d bits of time end at %s, and although the clock is before that, ids are used up to there.",
-						 layout->time.bits, timestamptz_to_str(end)),
-			 now_tick > flake_layout_max_tick(layout)
-			 ? errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")
-			 : errhint("Either the clock was wrong, or the generator's sequence was set too high, with setval().")));
 }
 
 /* The first sequence number of a tick under start=random. */

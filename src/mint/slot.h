@@ -59,9 +59,6 @@ extern void flake_slot_rewind(Slot *slot, int64 value);
 /* The last value that was handed out, also of a closed slot. */
 extern int64 flake_slot_last(Slot *slot);
 
-/* Raises ERROR 22003: ids of a tick, or above it, would not fit the layout. */
-extern void flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick);
-
 /* Adds what this session has claimed since the last call to slot->issued. */
 extern void flake_slot_flush_count(void);
 

@@ -48,7 +48,7 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"
-#include "mint/slot.h"
+#include "layout/message.h"
 #include "miscadmin.h"
 #include "settings.h"
 #include "shard/lease.h"

@@ -15,6 +15,7 @@
 #include "funcapi.h"
 #include "layout/layout.h"
 #include "layout/layout_type.h"
+#include "layout/message.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "pgtime.h"
