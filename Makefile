@@ -33,10 +33,19 @@ OBJS = \
 	src/mint/horizon.o \
 	src/mint/slot.o \
 	src/mint/shmem.o \
-	src/trust/guard.o \
+	src/trust/execute_steps.o \
+	src/trust/other_end.o \
+	src/trust/step.o \
 	src/trust/execute.o \
+	src/trust/known.o \
+	src/trust/rebind.o \
 	src/trust/copy_index.o \
+	src/trust/guard.o \
+	src/trust/search.o \
+	src/trust/own_table_rows.o \
 	src/trust/own_table.o \
+	src/trust/role.o \
+	src/trust/relation.o \
 	src/layout/layout_type.o \
 	src/layout/preset.o \
 	src/layout/message.o \

@@ -17,8 +17,6 @@
 #include "layout/layout_text.h"
 #include "layout/preset.h"
 
-
-
 const FlakePreset flake_presets[] =
 {
 	{

@@ -57,7 +57,7 @@
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
-#include "trust/own_table.h"
+#include "trust/relation.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"

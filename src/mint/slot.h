@@ -14,7 +14,6 @@
 #include "mint/horizon.h"
 #include "mint/shmem.h"
 
-
 #pragma GCC visibility push(hidden)
 
 /*

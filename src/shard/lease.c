@@ -56,6 +56,7 @@
 #include "shard/shard.h"
 #include "storage/lock.h"
 #include "trust/own_table.h"
+#include "trust/own_table_rows.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

@@ -62,6 +62,8 @@
 #include "storage/lock.h"
 #include "tcop/utility.h"
 #include "trust/own_table.h"
+#include "trust/own_table_rows.h"
+#include "trust/relation.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"

@@ -26,7 +26,7 @@
 #include "nodes/makefuncs.h"
 #include "parser/parse_utilcmd.h"
 #include "tcop/utility.h"
-#include "trust/own_table.h"
+#include "trust/relation.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"

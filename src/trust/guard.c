@@ -26,7 +26,7 @@
  *		any search_path: plpgsql_validator() is there for all.
  *
  * Locks keep other transactions away, but not what is executed in this one.  For
- * that see execute.c.
+ * that see execute_steps.c.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -47,9 +47,9 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "tcop/utility.h"
 #include "trust/guard.h"
-#include "trust/own_table.h"
+#include "trust/relation.h"
+#include "trust/role.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -198,22 +198,6 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 					 errdetail("It was dropped meanwhile.")));
 	}
 	PG_RETURN_VOID();
-}
-
-bool
-flake_may_become(Oid role, Oid other)
-{
-#if PG_VERSION_NUM >= 160000
-	return member_can_set_role(role, other);
-#else
-	return is_member_of_role(role, other);
-#endif
-}
-
-bool
-flake_acts_as(Oid role, Oid other)
-{
-	return has_privs_of_role(role, other) || flake_may_become(role, other);
 }
 
 /* What LOCK TABLE takes. */

@@ -18,12 +18,6 @@
  */
 extern bool flake_guard_schema(Oid schema);
 
-/* Whether a role can become another one with SET ROLE, as a superuser can. */
-extern bool flake_may_become(Oid role, Oid other);
-
-/* Whether a role has another one's rights, or can have them with SET ROLE. */
-extern bool flake_acts_as(Oid role, Oid other);
-
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_GUARD_H */

@@ -10,9 +10,6 @@
 #ifndef FLAKEID_OWN_TABLE_H
 #define FLAKEID_OWN_TABLE_H
 
-#include "access/htup.h"
-#include "access/skey.h"
-#include "nodes/lockoptions.h"
 #include "storage/lockdefs.h"
 #include "utils/relcache.h"
 
@@ -57,6 +54,9 @@ enum
 
 #define MAX_OWN_COLUMNS	LEASE_COLUMNS
 
+/* An index of theirs has up to so many columns. */
+#define MAX_OWN_KEYS	2
+
 /* An own table that is open, and that has been found to be as expected. */
 typedef struct OwnTable
 {
@@ -78,56 +78,6 @@ extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock,
 
 /* Closes it, and keeps the lock if it is one for changes. */
 extern void flake_own_table_close(OwnTable *table);
-
-/*
- * A row with certain keys of an index, as it is now: what has been committed
- * meanwhile counts, whatever the snapshot of the transaction is.  NULL if there
- * is none.
- */
-extern HeapTuple flake_own_table_find(const OwnTable *table, Oid index,
-									  int nkeys, ScanKeyData *keys);
-
-/* Whether there is such a row, also one that this command has added. */
-extern bool flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
-								ScanKeyData *keys);
-
-/*
- * A row, locked until the end of the transaction so that nobody else changes
- * it.  NULL also if somebody else has locked it and policy is LockWaitSkip.
- */
-extern HeapTuple flake_own_table_lock(const OwnTable *table, Oid index,
-									  int nkeys, ScanKeyData *keys,
-									  LockWaitPolicy policy);
-
-/*
- * Adds a row, or changes or deletes one that is locked.  What follows in this
- * transaction sees it.
- */
-extern void flake_own_table_insert(const OwnTable *table, Datum *values,
-								   bool *nulls);
-extern void flake_own_table_update(const OwnTable *table, HeapTuple row,
-								   Datum *values, bool *nulls);
-extern void flake_own_table_delete(const OwnTable *table, HeapTuple row);
-
-/* Whether it has rows of generators that were dropped. */
-extern bool flake_own_table_has_dropped(const OwnTable *table);
-
-/*
- * Deletes the rows of generators that were dropped, but for those that another
- * transaction has locked: nobody is to wait for that.  Both tables have the
- * generator in their first column and first in their index.
- */
-extern void flake_own_table_remove_dropped(const OwnTable *table,
-										   const OwnTable *unless_in);
-
-/* Whether this transaction has created a relation. */
-extern bool flake_is_new(Relation rel);
-
-/* Whether it has given it a new file after that. */
-extern bool flake_has_new_file(Relation rel);
-
-/* The owner of a relation. */
-extern Oid	flake_relation_owner(Oid relation);
 
 #pragma GCC visibility pop
 
