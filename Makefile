@@ -29,10 +29,16 @@ OBJS = \
 	src/shard/shard.o \
 	src/shard/lease.o \
 	src/shard/route.o \
+	src/mint/exceed.o \
 	src/mint/generator.o \
+	src/mint/definition.o \
+	src/mint/claim.o \
 	src/mint/horizon.o \
+	src/mint/horizon_page.o \
 	src/mint/slot.o \
 	src/mint/shmem.o \
+	src/mint/shmem_free.o \
+	src/mint/shmem_area.o \
 	src/trust/execute_steps.o \
 	src/trust/other_end.o \
 	src/trust/step.o \

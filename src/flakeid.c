@@ -13,9 +13,10 @@
 #include "postgres.h"
 
 #include "fmgr.h"
+#include "mint/claim.h"
 #include "mint/generator.h"
-#include "mint/shmem.h"
-#include "mint/slot.h"
+#include "mint/shmem_area.h"
+#include "mint/shmem_free.h"
 #include "miscadmin.h"
 #include "settings.h"
 #include "shard/shard.h"
@@ -48,9 +49,9 @@ _PG_init(void)
 	};
 
 	flake_settings_init(&hooks);
-	flake_shmem_init();
+	flake_shmem_free_init();
 	flake_generator_init();
-	flake_slot_init();
+	flake_claim_init();
 	flake_shard_init();
 	flake_admin_init();
 

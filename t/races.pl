@@ -616,7 +616,7 @@ cmp_ok(value($one, q(SELECT flake_id(5, 'dense'))), '>', $above,
 
 # setval(), which knows nothing of it.
 $horizon = horizon_of_dense();
-stop_at($one, 'enter write_page_horizon', up_to($horizon + 1, 6));
+stop_at($one, 'enter flake_horizon_page_write', up_to($horizon + 1, 6));
 send_query($two, q(SELECT setval('dense', 1000000)));
 ok(waits_inside($two), 'extend: setval() waits between reading and writing');
 let_go($one);

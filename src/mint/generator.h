@@ -12,15 +12,12 @@
 
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "mint/entry.h"
 #include "mint/horizon.h"
-#include "mint/shmem.h"
 #include "miscadmin.h"
 #include "storage/proc.h"
 
 #pragma GCC visibility push(hidden)
-
-/* The provider of the security labels that keep the layouts of generators. */
-#define FLAKE_LABEL_PROVIDER	"flakeid"
 
 /* Where a shard's slot is, and its number's bits at their places in an id. */
 typedef struct GeneratorSlot
@@ -130,22 +127,6 @@ extern void flake_generator_mark_checked(Generator *generator);
 
 /* The assign hook of flakeid.require_attach. */
 extern void flake_assign_require_attach(bool value, void *extra);
-
-/*
- * Reads the layout of a generator from the catalogs.  ERROR 42P01 if the
- * sequence does not exist, 42809 if it is not a generator; with missing_ok it
- * returns false instead.
- */
-extern bool flake_generator_layout(Oid sequence, Oid function,
-								   bool missing_ok, FlakeLayout *layout);
-
-/*
- * The number of a generator of the extension's own (FLAKE_DEFAULT and so on),
- * any other sequence as it is: the key in shared memory; and back.  InvalidOid
- * if the sequence of an own generator is missing.
- */
-extern Oid	flake_generator_key(Oid sequence, Oid function);
-extern Oid	flake_generator_sequence(Oid key, Oid function);
 
 /* Sets up the invalidation of what this file keeps; at library load. */
 extern void flake_generator_init(void);

@@ -21,21 +21,8 @@
  * Standbys receive the horizon as they receive the rows: the commit record of
  * a row with an id lies behind the horizon record that allowed the id.
  *
- * The horizon's place is the page of the generator's sequence, because a
- * sequence is an object that is WAL-logged outside of transactions,
- * replicated, dumped, upgraded, granted and dropped the way that is needed.
- * It is kept twice in the sequence's only tuple:
- *
- *	last_value	is what pg_dump saves and setval() in a restore brings back.
- *	guard		lies behind the last column, where no SQL command reaches:
- *				setval(), ALTER SEQUENCE and TRUNCATE RESTART IDENTITY change
- *				the tuple's columns or copy it whole.  So the horizon cannot
- *				be lowered by them.
- *
- * The greater of the two counts.  The sequence's increment is greater than the
- * distance of its bounds, so that nextval() fails (after ALTER SEQUENCE ...
- * RESTART only the second time, which harms nothing): the horizon is not for
- * taking numbers from.
+ * The horizon's place on disk is the page of the generator's sequence: see
+ * horizon_page.c.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -43,16 +30,15 @@
  */
 #include "postgres.h"
 
-#include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/transam.h"
 #include "access/xlog.h"
-#include "catalog/pg_sequence.h"
-#include "commands/sequence.h"
 #include "common/int.h"
 #include "layout/layout.h"
+#include "mint/entry.h"
 #include "mint/horizon.h"
+#include "mint/horizon_page.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
@@ -64,13 +50,6 @@
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
 #define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
-
-/* The sequence's tuple, with our word behind it. */
-typedef struct HorizonTuple
-{
-	FormData_pg_sequence_data sequence;
-	int64		guard;
-} HorizonTuple;
 
 /*
  * Which relation, and which file of it: ALTER SEQUENCE ... RESTART gives a
@@ -101,117 +80,6 @@ open_sequence(const HorizonRef *ref)
 				 errdetail("If they were rolled back, ids minted meanwhile could repeat after a crash."),
 				 errhint("Commit first.")));
 	return rel;
-}
-
-/* The sequence's tuple on its page, and the tuple's length. */
-static HeapTupleHeader
-sequence_tuple(Relation rel, Page page, Size *length)
-{
-	ItemId		item;
-
-	if (PageGetMaxOffsetNumber(page) != FirstOffsetNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("unexpected page contents in sequence \"%s\"",
-						RelationGetRelationName(rel))));
-	item = PageGetItemId(page, FirstOffsetNumber);
-	*length = ItemIdGetLength(item);
-	return (HeapTupleHeader) PageGetItem(page, item);
-}
-
-/*
- * What last_value is in a sequence from which nothing was taken, and which
- * nobody has set: its MINVALUE.  To be read before any lock on the page.
- */
-static int64
-unset_value(Oid sequence)
-{
-	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
-	int64		min;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for sequence %u", sequence);
-	min = ((Form_pg_sequence) GETSTRUCT(tuple))->seqmin;
-	ReleaseSysCache(tuple);
-	return min;
-}
-
-/*
- * Reads the two copies of the horizon, FLAKE_PACKED_NONE for one that was not
- * set yet.  unset is unset_value() of the sequence.  A content lock on the page
- * must be held.
- */
-static void
-get_page_horizon(Relation rel, Page page, int64 unset, int64 *last_value,
-				 int64 *guard)
-{
-	Size		length;
-	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
-	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
-
-	*last_value = data->sequence.last_value;
-	if (!data->sequence.is_called)
-	{
-		/*
-		 * By START, RESTART or setval(..., false) it is the next value, not
-		 * the last.
-		 */
-		*last_value = *last_value > unset ? *last_value - 1 : FLAKE_PACKED_NONE;
-	}
-	*guard = FLAKE_PACKED_NONE;
-	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
-		*guard = data->guard;
-}
-
-/* Sets both copies of the horizon on an image of the page. */
-static void
-set_page_horizon(Relation rel, Page page, int64 value)
-{
-	Size		length;
-	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
-	Size		full_length = tuple->t_hoff + sizeof(HorizonTuple);
-	HorizonTuple *data;
-
-	/* The first time, make room for the guard behind the columns. */
-	if (length < full_length)
-	{
-		HeapTupleHeader longer = palloc0(full_length);
-
-		memcpy(longer, tuple, length);
-		if (!PageIndexTupleOverwrite(page, FirstOffsetNumber,
-									 (void *) longer, full_length))
-			elog(ERROR, "no room on the page of sequence \"%s\"",
-				 RelationGetRelationName(rel));
-		pfree(longer);
-		tuple = sequence_tuple(rel, page, &length);
-	}
-
-	data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
-	data->sequence.last_value = value;
-	data->sequence.log_cnt = 0;
-	data->sequence.is_called = true;
-	data->guard = value;
-}
-
-/*
- * Writes both copies of the horizon to the locked page of the sequence.
- * Returns up to where WAL must be flushed before the horizon is published.
- */
-static XLogRecPtr
-write_page_horizon(Relation rel, Buffer buffer, int64 value)
-{
-	GenericXLogState *state = GenericXLogStart(rel);
-
-	/*
-	 * The whole page is logged, some 150 bytes with the hole left out: a
-	 * delta would be against a page that nextval() may have changed without
-	 * logging the change.
-	 */
-	set_page_horizon(rel,
-					 GenericXLogRegisterBuffer(state, buffer,
-											   GENERIC_XLOG_FULL_IMAGE),
-					 value);
-	return GenericXLogFinish(state);
 }
 
 /*
@@ -255,7 +123,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	int64		value;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	get_page_horizon(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
+	flake_horizon_page_get(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
 
 	/*
 	 * A page below what was published comes from ALTER SEQUENCE, or belongs
@@ -264,7 +132,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (value != last_value || value != guard)
-		lsn = write_page_horizon(rel, buffer, value);
+		lsn = flake_horizon_page_write(rel, buffer, value);
 	UnlockReleaseBuffer(buffer);
 
 	/*
@@ -303,29 +171,6 @@ horizon_window(const FlakeLayout *layout)
 	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,
 				flake_layout_max_tick(layout) / 10);
 	return Max(flake_layout_pack(layout, ticks, 0), 1);
-}
-
-void
-flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
-{
-	int64		half = PG_INT64_MAX / 2;
-
-	/*
-	 * Ids before the epoch have negative packed values.  They fit if no more
-	 * than half of the range is used; with INCREMENT, which is as great as an
-	 * int64 can be, nextval() must leave the bounds from everywhere.  Nothing
-	 * beyond the layout's lifetime fits: setval() with an id is refused.
-	 */
-	if (flake_layout_has_time(layout) && flake_layout_max_packed(layout) <= half)
-	{
-		*max = flake_layout_max_packed(layout);
-		*min = Max(flake_layout_min_packed(layout) - 1, -half);
-	}
-	else
-	{
-		*max = PG_INT64_MAX;
-		*min = 1;
-	}
 }
 
 /*
@@ -417,7 +262,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
-	ref->unset = unset_value(sequence);
+	ref->unset = flake_horizon_page_unset(sequence);
 	ref->window = horizon_window(layout);
 	ref->max = flake_layout_max_packed(layout);
 
@@ -491,27 +336,10 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = write_page_horizon(rel, buffer, value);
+	lsn = flake_horizon_page_write(rel, buffer, value);
 	UnlockReleaseBuffer(buffer);
 	XLogFlush(lsn);
 	publish(ref, rel, value, value);
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
-}
-
-bool
-flake_horizon_read(Oid sequence, int64 *value)
-{
-	int64		unset = unset_value(sequence);
-	Relation	rel = relation_open(sequence, NoLock);
-	Buffer		buffer = ReadBuffer(rel, 0);
-	int64		last_value;
-	int64		guard;
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	get_page_horizon(rel, BufferGetPage(buffer), unset, &last_value, &guard);
-	UnlockReleaseBuffer(buffer);
-	relation_close(rel, NoLock);
-	*value = Max(last_value, guard);
-	return *value != FLAKE_PACKED_NONE;
 }

@@ -3,7 +3,7 @@
  * horizon.h
  *	  The durable bound of everything that a generator has handed out.
  *
- * Who calls a function here holds a lock on the generator's sequence, at
+ * Whoever calls a function here holds a lock on the generator's sequence, at
  * least RowExclusiveLock unless another is named.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -15,8 +15,7 @@
 
 #include "common/int.h"
 #include "layout/layout.h"
-#include "mint/shmem.h"
-#include "utils/relcache.h"
+#include "mint/entry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -30,13 +29,6 @@ typedef struct HorizonRef
 	int64		window;			/* packed: how far to reserve ahead */
 	int64		max;			/* packed: no horizon is above */
 } HorizonRef;
-
-/*
- * The packed values that a sequence can keep for a generator of this layout:
- * its MINVALUE and MAXVALUE.
- */
-extern void flake_horizon_bounds(const FlakeLayout *layout, int64 *min,
-								 int64 *max);
 
 /*
  * Points ref at the horizon of a generator, which has that key in shared
@@ -62,12 +54,6 @@ extern void flake_horizon_raise(HorizonRef *ref, int64 above);
  * handed out again.  The sequence must be locked so that nobody mints.
  */
 extern void flake_horizon_rewind(HorizonRef *ref, int64 value);
-
-/*
- * Reads the horizon from disk; AccessShareLock will do, also on a standby.
- * False if nothing was handed out yet.
- */
-extern bool flake_horizon_read(Oid sequence, int64 *value);
 
 /*
  * How many packed values the horizon leaves above end; negative if end is

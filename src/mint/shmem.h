@@ -1,20 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * shmem.h
- *	  What flakeid keeps in shared memory, and how to find it.
- *
- * Two tables, both in dynamic shared memory, shared by all databases of the
- * server:
- *
- *	Horizon		one per generator: how far ids may go (see horizon.h)
- *	Slot		one per generator and shard: how far they have gone (slot.h)
- *
- * An entry never moves.  It stays as long as its generator exists, and that of
- * a generator of the extension's own as long as its database, so a session
- * that holds a lock on the generator's sequence may use a pointer to it.
- * Entries are a multiple of a cache line
- * apart, so that sessions minting for different shards, and everybody reading
- * the horizon, do not disturb each other.
+ *	  Finding what flakeid keeps in shared memory.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -23,65 +10,9 @@
 #ifndef FLAKEID_SHMEM_H
 #define FLAKEID_SHMEM_H
 
-#include "port/atomics.h"
-#include "storage/lwlock.h"
+#include "mint/entry.h"
 
 #pragma GCC visibility push(hidden)
-
-/* The type that PostgreSQL 19 gives to what was an int in syscache callbacks. */
-#if PG_VERSION_NUM < 190000
-typedef int SysCacheIdentifier;
-#endif
-
-/*
- * The extension's own generators go by these numbers instead of the OIDs of
- * their sequences: a database has only one of each, and what is known about it
- * must outlive DROP EXTENSION and CREATE EXTENSION.
- */
-#define FLAKE_DEFAULT	((Oid) 0)	/* of 64-bit ids */
-#define FLAKE_UUID		((Oid) 1)	/* of flake_uuid() */
-#define FLAKE_OBJECTID	((Oid) 2)	/* of flake_objectid() */
-#define FLAKE_BUILTINS	3
-
-typedef struct FlakeKey
-{
-	Oid			database;		/* InvalidOid for slots of all databases */
-	Oid			generator;		/* sequence, or one of the above */
-	int32		shard;			/* 0 in the key of a Horizon */
-} FlakeKey;
-
-typedef struct Horizon
-{
-	FlakeKey	key;			/* must be first */
-	LWLock		lock;			/* held while the horizon is moved */
-	TransactionId incarnation;	/* of the database: see horizon.c */
-	pg_atomic_uint64 file;		/* the file that holds value durably */
-	pg_atomic_uint64 value;		/* packed: no id may be above */
-	pg_atomic_uint64 floor;		/* packed: every new id must be above */
-} Horizon;
-
-typedef struct Slot
-{
-	FlakeKey	key;			/* must be first */
-	pg_atomic_uint64 last;		/* packed: the last value handed out, or
-								 * FLAKE_PACKED_NONE if the slot is closed */
-	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
-
-	/* Statistics; minting does not depend on them. */
-	pg_atomic_uint64 seen;		/* the latest clock reading, TimestampTz */
-	pg_atomic_uint64 issued;	/* ids handed out */
-	pg_atomic_uint64 waits;		/* times that a caller had to wait */
-	pg_atomic_uint64 wait_us;	/* how long, in all */
-	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
-
-	LWLock		lock;			/* held while it is opened, closed or advanced */
-} Slot;
-
-/* Asks for the header's memory at server start, if the library is preloaded. */
-extern void flake_shmem_request(void);
-
-/* Sets up the invalidation of what shmem.c keeps; at library load. */
-extern void flake_shmem_init(void);
 
 /*
  * The entry of this database's generator (and shard), made if there is none.
@@ -102,10 +33,6 @@ typedef void (*FlakeSlotVisitor) (Slot *slot, void *arg);
 extern void flake_shmem_visit_slot(Oid generator, int32 shard,
 								   FlakeSlotVisitor visit, void *arg);
 extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
-
-/* Five bytes drawn at random since the server started, the same for all. */
-#define FLAKE_SERVER_VALUE_LEN	5
-extern const uint8 *flake_shmem_server_value(void);
 
 #pragma GCC visibility pop
 

@@ -10,9 +10,9 @@
 #ifndef FLAKEID_SHARD_H
 #define FLAKEID_SHARD_H
 
-#include "settings.h"
+#include "mint/claim.h"
 #include "mint/generator.h"
-#include "mint/slot.h"
+#include "settings.h"
 #include "storage/lock.h"
 
 #pragma GCC visibility push(hidden)
@@ -27,7 +27,7 @@ extern void flake_shard_open(Generator *generator, const GeneratorSlot *slot,
 
 /*
  * Claims n successive packed values of a shard and returns the first.  ERROR
- * as flake_generator_slot(), flake_slot_claim() and flake_shard_open() have it.
+ * as flake_generator_slot(), flake_claim() and flake_shard_open() have it.
  */
 static inline int64
 flake_shard_claim(Generator *generator, const GeneratorSlot *slot, int64 n,
@@ -37,8 +37,8 @@ flake_shard_claim(Generator *generator, const GeneratorSlot *slot, int64 n,
 
 	if (unlikely(flake_require_attach) && !slot->checked)
 		flake_shard_open(generator, slot, function);
-	while (unlikely(!flake_slot_claim(slot->slot, &generator->layout,
-									  &generator->horizon, n, &first)))
+	while (unlikely(!flake_claim(slot->slot, &generator->layout,
+								 &generator->horizon, n, &first)))
 		flake_shard_open(generator, slot, function);
 	return first;
 }

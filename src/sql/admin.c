@@ -33,15 +33,17 @@
 #include "layout/layout.h"
 #include "layout/layout_text.h"
 #include "layout/layout_type.h"
-#include "layout/message.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
+#include "mint/exceed.h"
 #include "mint/generator.h"
 #include "mint/horizon.h"
+#include "mint/horizon_page.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_node.h"
-#include "settings.h"
 #include "sql/admin.h"
 #include "sql/columns.h"
 #include "storage/lmgr.h"
@@ -204,59 +206,6 @@ create_sequence(RangeVar *name, const FlakeLayout *layout)
 	return address;
 }
 
-int64
-flake_packed_to_exceed(const FlakeLayout *layout, int64 id, bool at_once,
-					   const char *hint)
-{
-	int64		packed = flake_layout_packed_up_to(layout, id);
-	TimestampTz reached = DT_NOEND;
-	TimestampTz reachable;
-
-	if (packed == flake_layout_max_packed(layout))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("not every shard of layout \"%s\" has ids above %lld",
-						flake_layout_name(layout), (long long) id),
-				 errhint("Use a layout with more bits in front of the shard number.")));
-	if (!flake_layout_has_time(layout) || packed == FLAKE_PACKED_NONE)
-		return packed;
-
-	reachable = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											(int64) flake_max_ahead_ms + flake_max_wait_ms);
-	if (!flake_layout_tick_start(layout,
-								 flake_layout_packed_tick(layout, at_once ? packed + 1 : packed),
-								 &reached) ||
-		reached > reachable)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("ids of layout \"%s\" do not exceed %lld at present",
-						flake_layout_name(layout), (long long) id),
-				 at_once
-				 ? errdetail("In this layout an id above it is of %s or later.",
-							 timestamptz_to_str(reached))
-				 : errdetail("In this layout it is an id of %s.",
-							 timestamptz_to_str(reached)),
-				 errhint("%s", hint)));
-	return packed;
-}
-
-/*
- * Makes sure, durably, that every new id is above a packed value.
- *
- * The floor may be above it without that: before the first id it is where the
- * clock was, and is on no disk.
- */
-static void
-raise_horizon(Generator *generator, int64 above)
-{
-	int64		min;
-	int64		max;
-
-	flake_horizon_bounds(&generator->layout, &min, &max);
-	if (above >= min)
-		flake_horizon_raise(&generator->horizon, above);
-}
-
 /*
  * flake_create_generator(name text, layout flake_layout, after bigint)
  *	returns regclass
@@ -291,8 +240,8 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	CommandCounterIncrement();
 
 	if (above != FLAKE_PACKED_NONE)
-		raise_horizon(flake_generator_get(address.objectId,
-										  fcinfo->flinfo->fn_oid), above);
+		flake_generator_raise(flake_generator_get(address.objectId,
+												  fcinfo->flinfo->fn_oid), above);
 	PG_RETURN_OID(address.objectId);
 }
 
@@ -449,7 +398,7 @@ flake_advance(PG_FUNCTION_ARGS)
 		PG_RETURN_VOID();
 
 	/* The floor is raised before slots are looked at. */
-	raise_horizon(generator, advance.above);
+	flake_generator_raise(generator, advance.above);
 	flake_shmem_each_slot(advance_slot, &advance);
 	PG_RETURN_VOID();
 }

@@ -15,7 +15,9 @@
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"
-#include "mint/generator.h"
+#include "mint/claim.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
@@ -75,7 +77,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 	bool		exists = false;
 
 	InitMaterializedSRF(fcinfo, 0);
-	flake_slot_flush_count();	/* so that a session sees its own */
+	flake_claim_flush_count();	/* so that a session sees its own */
 	flake_shmem_each_slot(collect_slot, &slots);
 	list_sort(slots, compare_slots);
 
@@ -132,7 +134,7 @@ reset_slot(Slot *slot, void *arg)
 Datum
 flake_stat_reset(PG_FUNCTION_ARGS)
 {
-	flake_slot_flush_count();
+	flake_claim_flush_count();
 	flake_shmem_each_slot(reset_slot, NULL);
 	PG_RETURN_VOID();
 }
