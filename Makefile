@@ -23,11 +23,19 @@ OBJS = \
 	src/sql/seal.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
-	src/sql/admin.o \
+	src/sql/create.o \
+	src/sql/show.o \
+	src/sql/advance.o \
+	src/sql/rewind.o \
 	src/sql/columns.o \
 	src/sql/partition.o \
-	src/shard/shard.o \
 	src/shard/lease.o \
+	src/shard/lease_search.o \
+	src/shard/keep.o \
+	src/shard/attach.o \
+	src/shard/fence.o \
+	src/shard/lease_row.o \
+	src/shard/state.o \
 	src/shard/route.o \
 	src/mint/exceed.o \
 	src/mint/generator.o \

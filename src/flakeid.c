@@ -19,8 +19,9 @@
 #include "mint/shmem_free.h"
 #include "miscadmin.h"
 #include "settings.h"
-#include "shard/shard.h"
-#include "sql/admin.h"
+#include "shard/fence.h"
+#include "shard/keep.h"
+#include "sql/create.h"
 #include "sql/wide.h"
 
 PG_MODULE_MAGIC;
@@ -52,8 +53,9 @@ _PG_init(void)
 	flake_shmem_free_init();
 	flake_generator_init();
 	flake_claim_init();
-	flake_shard_init();
-	flake_admin_init();
+	flake_fence_init();
+	flake_keep_init();
+	flake_create_init();
 
 	if (process_shared_preload_libraries_in_progress)
 	{

@@ -17,7 +17,7 @@
 #include "mint/generator.h"
 #include "miscadmin.h"
 #include "settings.h"
-#include "shard/shard.h"
+#include "shard/fence.h"
 #include "tcop/utility.h"
 
 PG_FUNCTION_INFO_V1(flake_id);

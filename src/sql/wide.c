@@ -39,7 +39,7 @@
 #include "mint/shmem_area.h"
 #include "miscadmin.h"
 #include "port/pg_bswap.h"
-#include "shard/shard.h"
+#include "shard/fence.h"
 #include "sql/text.h"
 #include "sql/wide.h"
 #include "tcop/utility.h"
