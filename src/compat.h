@@ -15,4 +15,9 @@
 typedef int SysCacheIdentifier;
 #endif
 
+/* How PostgreSQL 18 says that a function does not return. */
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 #endif							/* FLAKEID_COMPAT_H */

@@ -10,6 +10,7 @@
 #ifndef FLAKEID_MESSAGE_H
 #define FLAKEID_MESSAGE_H
 
+#include "compat.h"
 #include "layout/layout.h"
 
 #pragma GCC visibility push(hidden)
@@ -21,7 +22,7 @@
 extern char *flake_layout_name(const FlakeLayout *layout);
 
 /* Raises ERROR 22003: ids of a tick, or above it, would not fit the layout. */
-extern void flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick);
+pg_noreturn extern void flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick);
 
 #pragma GCC visibility pop
 

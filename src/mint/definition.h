@@ -10,7 +10,9 @@
 #ifndef FLAKEID_DEFINITION_H
 #define FLAKEID_DEFINITION_H
 
+#include "compat.h"
 #include "layout/layout.h"
+
 
 #pragma GCC visibility push(hidden)
 
@@ -37,7 +39,7 @@ extern bool flake_generator_layout(Oid sequence, Oid function,
 								   bool missing_ok, FlakeLayout *layout);
 
 /* Raises ERROR 42P01: the sequence was dropped. */
-extern void flake_no_such_generator(Oid sequence);
+pg_noreturn extern void flake_no_such_generator(Oid sequence);
 
 /*
  * ERROR 55000 if this transaction has made a generator of a sequence that may

@@ -10,13 +10,14 @@
 #ifndef FLAKEID_LEASE_SEARCH_H
 #define FLAKEID_LEASE_SEARCH_H
 
+#include "compat.h"
 #include "datatype/timestamp.h"
 #include "layout/layout.h"
 #include "shard/lease_row.h"
 
 #pragma GCC visibility push(hidden)
 
-/* What the three functions have in common. */
+/* What flake_lease(), flake_renew() and flake_release() have in common. */
 typedef struct LeaseRequest
 {
 	Oid			function;
@@ -37,7 +38,7 @@ extern bool flake_lease_find_lapsed(const LeaseRequest *request, Lease *lease);
 extern bool flake_lease_find_new(const LeaseRequest *request, Lease *lease);
 
 /* Raises ERROR 53400: there is no shard to lease. */
-extern void flake_lease_none_left(const LeaseRequest *request);
+pg_noreturn extern void flake_lease_none_left(const LeaseRequest *request);
 
 #pragma GCC visibility pop
 

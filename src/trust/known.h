@@ -10,6 +10,7 @@
 #ifndef FLAKEID_KNOWN_H
 #define FLAKEID_KNOWN_H
 
+#include "compat.h"
 #include "utils/array.h"
 
 #pragma GCC visibility push(hidden)
@@ -51,7 +52,7 @@ extern void flake_check_extension(const OwnExtension *own);
  * ERROR 55000: what is executed has led to a change of what is to be executed
  * next.
  */
-extern void flake_changed_meanwhile(const char *what);
+pg_noreturn extern void flake_changed_meanwhile(const char *what);
 
 #pragma GCC visibility pop
 
