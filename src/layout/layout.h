@@ -5,8 +5,8 @@
  *
  * A layout is a value: a list of bit fields from the most significant one
  * down, an epoch, the length of a tick, and where the sequence starts in a
- * new tick.  All knowledge of bit positions is in layout.h and layout.c;
- * every other file asks.
+ * new tick.  All knowledge of bit positions is in this folder; every
+ * other file asks.
  *
  * Two representations of an id occur:
  *

@@ -3,11 +3,11 @@
  * generator.c
  *	  Generators as a session sees them.
  *
- * definition.c has what a generator is.  Looking one up means reading catalogs, checking a privilege and
- * opening the horizon, so a session does it once and keeps the result until
- * PostgreSQL announces a change: to the sequence, by relcache invalidation
- * (which ALTER, GRANT, DROP and CREATE EXTENSION cause), or to who is a member
- * of which role, by syscache invalidation.
+ * definition.c says what a generator is.  To look one up is to read catalogs, check
+ * a privilege and open the horizon.  So a session does it once and keeps the
+ * result until PostgreSQL announces a change: to the sequence, by relcache
+ * invalidation (which ALTER, GRANT, DROP and CREATE EXTENSION cause), or to the
+ * members of a role, by syscache invalidation.
  *
  * As nextval() does, minting takes a lock on the sequence, once in a
  * transaction, and keeps it to the end: so DROP SEQUENCE waits for those who

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * mint.c
- *	  SQL functions that mint ids.  The work is done in slot.c.
+ *	  SQL functions that mint ids.  The work is done in mint/claim.c.
  *
  * Copyright (c) 2026, the flakeid developers
  *

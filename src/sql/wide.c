@@ -5,8 +5,8 @@
  *	  and MongoDB's ObjectID.
  *
  * They are minted as 64-bit ids are, from generators of their own (see
- * generator.c): time and sequence are what a slot hands out, and in the place
- * of the shard comes what tells one server from another.  The slot is the same
+ * mint/definition.c): time and sequence are what a slot hands out, and in the
+ * place of the shard comes what tells one server from another.  The slot is the same
  * for all databases of the server.
  *
  *	UUID		64 bits of milliseconds since 1970, 48 of worker, 16 of sequence

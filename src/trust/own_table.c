@@ -18,9 +18,9 @@
  *	T3	It has these indexes.  Others, such as REINDEX CONCURRENTLY makes, are of
  *		columns alone, with PostgreSQL's own operators.
  *
- * What SQL did unseen must be done by those who write: for each table, locks that
- * are named where it is written (shard/state.c, shard/lease.c) see to it that no two change
- * a row at once, and that what one row says of another stays true.
+ * Those who write must do what SQL did unseen.  For each table, locks that are named
+ * where it is written (shard/state.c, shard/lease.c) keep two from changing a row at
+ * once, and keep true what one row says of another.
  *
  * Copyright (c) 2026, the flakeid developers
  *
