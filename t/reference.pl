@@ -83,11 +83,12 @@ foreach my $page (@pages)
 	}
 }
 
-# What is in backquotes in the first column of a table with the heading.
+# What is in backquotes in the first column of the table below a heading of a page
 sub names_of_table
 {
-	my ($heading) = @_;
-	my ($section) = $reference =~ /^#+ \Q$heading\E\n(.*?)(?=^#+ |\z)/ms
+	my ($heading, $page) = @_;
+	my $text = slurp_file("$top/docs/" . ($page // 'reference.md'));
+	my ($section) = $text =~ /^#+ \Q$heading\E\n(.*?)(?=^#+ |\z)/ms
 	  or die "there is no section \"$heading\"";
 
 	return map { /`([^`]+)`/g }
@@ -194,23 +195,22 @@ same_set(
 	'internal helpers');
 
 my @triggers = query('SELECT evtname FROM pg_event_trigger');
-same_set([ names_of_table('Event triggers') ],
-	\@triggers, 'event triggers');
-my @settings = query(
+my (undef, @settings) = query(
 	q{
-	SELECT flake_timestamp(0) IS NULL;
+	SELECT flake_timestamp(0);
 	SELECT name FROM pg_settings WHERE name LIKE 'flakeid.%'
 });
-shift @settings;
-same_set(
-	[ names_of_table('Settings and event triggers') ],
-	[ @settings, @triggers ],
-	'settings and event triggers in the index');
+foreach my $page ('reference.md', 'reference/settings.md')
+{
+	same_set([ names_of_table('Event triggers', $page) ],
+		\@triggers, "event triggers in docs/$page");
+	same_set([ grep { /\./ } names_of_table('Settings', $page) ],
+		\@settings, "settings in docs/$page");
+}
 foreach my $name (@settings)
 {
-	my ($unused, $default) = query(qq{SELECT flake_timestamp(0); SHOW $name});
+	my $default = (query("SELECT flake_timestamp(0); SHOW $name"))[1] // '';
 
-	$default //= '';
 	like(
 		$reference,
 		$default eq ''
@@ -235,7 +235,7 @@ foreach my $page (@pages, "$top/docs/troubleshooting.md")
 }
 is(join("\n", @unknown), '', 'no other names');
 
-# The index has a link to each entry, and each function's leads to its own.
+# The index has a link to each entry.
 my $index = slurp_file("$top/docs/reference.md");
 foreach my $name (sort keys %entry)
 {
