@@ -125,7 +125,7 @@ AS 'MODULE_PATHNAME', 'flake_layout_above'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_layout_above(@extschema@.flake_layout, bigint, interval) IS
-'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already and the layout''s lifetime is not over; errors: 22003 if no epoch does it, 22023 if the layout has no time or the reserve is negative';
+'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already and the layout''s lifetime is not over; errors: 22003 if no epoch does it, 22008 if the reserve is too long, 22023 if the layout has no time or the reserve is negative';
 
 CREATE FUNCTION @extschema@.flake_shard_number(layout @extschema@.flake_layout,
     VARIADIC parts int[])
@@ -225,7 +225,7 @@ AS 'MODULE_PATHNAME', 'flake_id_of_generator'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_id(int, regclass) IS
-'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, and those of flake_id(int)';
+'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, 42P01 if it has been dropped, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_ids(shard int, count int,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -263,7 +263,7 @@ AS 'MODULE_PATHNAME', 'flake_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_timestamp(bigint, @extschema@.flake_layout) IS
-'when an id was minted, to the tick of its layout; null if that has no time';
+'when an id was minted, to the tick of its layout; null if that has no time; error: 22008 if timestamptz cannot hold it';
 
 CREATE FUNCTION @extschema@.flake_shard(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -291,7 +291,7 @@ AS 'MODULE_PATHNAME', 'flake_decode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_decode(bigint, @extschema@.flake_layout) IS
-'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number';
+'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; error: 22008 if timestamptz cannot hold the time';
 
 CREATE FUNCTION @extschema@.flake_fields(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -300,7 +300,7 @@ AS 'MODULE_PATHNAME', 'flake_fields'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_fields(bigint, @extschema@.flake_layout) IS
-'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC';
+'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; error: 22008 if timestamptz cannot hold that';
 
 CREATE FUNCTION @extschema@.flake_explain(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -309,7 +309,7 @@ AS 'MODULE_PATHNAME', 'flake_explain'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_explain(bigint, @extschema@.flake_layout) IS
-'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC';
+'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC; error: 22008 if timestamptz cannot hold that';
 
 CREATE FUNCTION @extschema@.flake_make(ts timestamptz, shard int, sequence bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -358,7 +358,7 @@ AS 'MODULE_PATHNAME', 'flake_uuid'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_uuid() IS
-'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; unique over all databases of the server while it runs, over restarts in each database; errors: 25006 read-only, 42501 no USAGE on flake_default_uuid, 53400 clock too far behind, 55000 no worker';
+'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; unique over all databases of the server while it runs, over restarts in each database; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 no worker, or a change to the generator is not committed';
 
 CREATE FUNCTION @extschema@.flake_uuid_decode(id uuid,
     OUT ts timestamptz, OUT worker macaddr, OUT sequence int)
@@ -391,7 +391,7 @@ AS 'MODULE_PATHNAME', 'flake_objectid'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_objectid() IS
-'next 96-bit id as MongoDB''s ObjectID, in 24 hexadecimal digits: 4 bytes of seconds since 1970, 5 drawn at random at server start, 3 of counter; errors: 25006 read-only, 42501 no USAGE on flake_default_objectid, 53400 clock too far behind';
+'next 96-bit id as MongoDB''s ObjectID, in 24 hexadecimal digits: 4 bytes of seconds since 1970, 5 drawn at random at server start, 3 of counter; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 a change to the generator is not committed';
 
 CREATE FUNCTION @extschema@.flake_objectid_timestamp(id text)
 RETURNS timestamptz
@@ -412,7 +412,7 @@ AS 'MODULE_PATHNAME', 'flake_create_generator'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_create_generator(text, @extschema@.flake_layout, bigint) IS
-'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, 22003 or 22023 if no id of the layout exceeds after at all or at present';
+'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, such as 42P07 the name is taken, 42501 no CREATE on the schema, 3F000 no such schema, 42601 or 42602 not a name, and 22003 or 22023 if no id of the layout exceeds after at all or at present, 22004 for null, 25006 read-only, 42809 in a schema for temporary objects, 0A000 or 55000 if an event trigger has changed the sequence';
 
 CREATE FUNCTION @extschema@.flake_layout_of(generator regclass)
 RETURNS @extschema@.flake_layout
@@ -454,7 +454,7 @@ AS 'MODULE_PATHNAME', 'flake_advance'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
-'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if no id of every shard exceeds it at all or at present, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids';
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if not every shard has ids above it at all or at present, 25006 read-only, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
 RETURNS boolean
@@ -462,7 +462,7 @@ AS 'MODULE_PATHNAME', 'flake_would_exceed'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
-'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 42501 without USAGE on the generator, 42809 for generators of wide ids';
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 25006 on a standby, 42501 without USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped';
 
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)
@@ -471,7 +471,7 @@ AS 'MODULE_PATHNAME', 'flake_rewind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) IS
-'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 22023 if nothing was handed out above, 55000 if it refuses';
+'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 22003 if it has no ids below, 22023 if nothing was handed out above, 25001 not READ COMMITTED, 25006 read-only, 42501 for others than superusers, 42809 for what is no generator, 42P01 if it has been dropped, 55000 if it refuses';
 
 REVOKE ALL ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) FROM PUBLIC;
 
@@ -634,7 +634,7 @@ AS 'MODULE_PATHNAME', 'flake_detach'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
-'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids, 55006 if it is leased';
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 55000 while a change to it is not committed, 55006 if the shard is leased';
 
 CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -729,7 +729,7 @@ AS 'MODULE_PATHNAME', 'flake_lease'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_lease(text, interval, regclass) IS
-'a shard for a process that mints ids outside of the database, once the transaction is committed: those whose time is at or after not_before and before expires_at are its alone; ttl is how long; the same owner gets the same shard, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: 22003 the layout''s lifetime is over, 22008 ttl is too long, 22023 no owner or ttl not positive, 25001 not READ COMMITTED, 25006 read-only, 42501 without USAGE on the generator, or if the owner''s lease is another role''s, 42809 no such generator or it has no time, 53400 no shard is left';
+'a shard for a process that mints ids outside of the database, once the transaction is committed: those whose time is at or after not_before and before expires_at are its alone; ttl is how long; the same owner gets the same shard, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: 22003 the layout''s lifetime is over, 22008 ttl is too long, 22023 no owner or ttl not positive, 25001 not READ COMMITTED, 25006 read-only, 42501 without USAGE on the generator, or if the owner''s lease is another role''s, 42809 no generator, one of wide ids, or without time, 42P01 if it has been dropped, 53400 no shard is left, 55000 if its row in flake_shard_state was changed by hand, or a change to the generator is not committed';
 
 CREATE FUNCTION @extschema@.flake_renew(owner text, ttl interval,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -738,7 +738,7 @@ AS 'MODULE_PATHNAME', 'flake_renew'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_renew(text, interval, regclass) IS
-'makes a lease expire only when ttl has passed from now, or later if it did, once the transaction is committed; when it expires; errors: those of flake_lease(), 42704 if the owner has no lease, or it has expired and its shard was given away';
+'makes a lease expire only when ttl has passed from now, or later if it did, once the transaction is committed; when it expires; errors: as flake_lease 22008, 22023, 25001, 25006, 42501, 42809, 42P01, 55000, and 42704 if the owner has no lease, or it has expired and its shard was given away';
 
 CREATE FUNCTION @extschema@.flake_release(owner text,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -747,7 +747,7 @@ AS 'MODULE_PATHNAME', 'flake_release'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_release(text, regclass) IS
-'lets a lease expire now; false if there was none; the owner must have stopped minting, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: those of flake_lease()';
+'lets a lease expire now; false if there was none; the owner must have stopped minting, and must not have minted ids of times more than flakeid.max_ahead after the present; errors: as flake_lease 22023, 25001, 25006, 42501, 42809, 42P01, 55000';
 
 -- A lease keeps the server from minting the shard: that is for those who may.
 REVOKE ALL ON FUNCTION @extschema@.flake_lease(text, interval, regclass) FROM PUBLIC;
@@ -830,7 +830,7 @@ AS 'MODULE_PATHNAME', 'flake_server'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_server(int) IS
-'the server that holds a shard, from flake_shard_map; error: 02000 if there is none';
+'the server that holds a shard, from flake_shard_map; errors: 02000 if there is none, 42501 if you may not read that';
 
 
 -- Guards
@@ -2070,7 +2070,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
-'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: all their properties, comments, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 0A000 for what cannot be copied, such as views, and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
+'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: all their properties, comments, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 25006 read-only, 42501 if the user cannot be the owner of something in it, 0A000 for what cannot be copied, such as views, and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
 
 
 -- Text forms and sealed ids
@@ -2291,7 +2291,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 23514 if the default partition has rows of a new one, 25006 read-only, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@._flake_drop_partitions_guarded(ticket @extschema@._flake_ticket,
     parent regclass, before timestamptz,
@@ -2397,7 +2397,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 23503 if rows of other tables refer to them, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 22023 if the layout has no time, 23503 if rows of other tables refer to them, 25006 read-only, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
 
 
 -- Migration
@@ -3270,7 +3270,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 
 -- Watch
@@ -3317,7 +3317,7 @@ AS 'MODULE_PATHNAME', 'flake_stat_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_stat_reset() IS
-'sets the counters in flake_stat to zero, for this database';
+'sets the counters in flake_stat to zero, for this database; error: 42501 without EXECUTE';
 
 REVOKE ALL ON FUNCTION @extschema@._flake_stat_slots() FROM PUBLIC;
 REVOKE ALL ON FUNCTION @extschema@.flake_stat_reset() FROM PUBLIC;
