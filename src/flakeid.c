@@ -4,7 +4,7 @@
  *	  Module entry and settings.
  *
  * Where to read on: an id is minted in slot.c, and cannot repeat after a
- * crash because of horizon.c.  docs/design.md argues why.
+ * crash because of horizon.c.  docs/internals/design.md argues why.
  *
  * Copyright (c) 2026, the flakeid developers
  *

@@ -14,8 +14,8 @@
  *
  * M1 makes ids unique and ordered whatever the clock does; the clock only
  * decides how far to jump ahead.  M2 and M3 carry that over crashes.  M4 keeps
- * the ids honest about time.  docs/design.md argues with these rules, and those
- * of the other files, and model/ checks them.
+ * the ids honest about time.  docs/internals/design.md argues with these rules,
+ * and those of the other files, and model/ checks them.
  *
  * More ids than a tick has sequence numbers, or a clock that was set back,
  * lead to the same thing: the value runs ahead of the clock.  Adding one to a
