@@ -2,7 +2,7 @@
 
 # What two sessions may do to each other within a few instructions: each such
 # window is held open, by a session that is stopped in it, while others do what
-# they may.  docs/races.md lists the windows and the tests, and says of those
+# they may.  docs/internals/races.md lists the windows and the tests, and says of those
 # that are not tested why they cannot be.
 #
 # To be stopped at a certain place, sessions run flakeid as it is, but compiled
