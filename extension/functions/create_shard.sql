@@ -105,6 +105,130 @@ END;
 COMMENT ON FUNCTION @extschema@._flake_traits(oid) IS
 'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, privileges; for flake_create_shard()';
 
+-- The steps of flake_create_shard(), of which each is a function.  Those called copy
+-- return rows for _flake_execute_steps().  The template is the schema source with
+-- the tables and sequences that are locked, and the copy the schema target.
+CREATE FUNCTION @extschema@._flake_check_template(ticket @extschema@._flake_ticket, template name, source oid, tables oid[], sequences oid[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/check_template.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_template(@extschema@._flake_ticket, name, oid, oid[], oid[]) IS
+'an error if a schema has something in it that flake_create_shard() does not copy, that is of a role which the user may not be, or that would execute what another role has written: 0A000 or 42501; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_check_template_names(ticket @extschema@._flake_ticket, template name, tables oid[], sequences oid[], renamed oid[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/check_template_names.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_template_names(@extschema@._flake_ticket, name, oid[], oid[], oid[]) IS
+'an error if a definition in a schema would come to mean something else in a copy, but for the defaults that are renamed: 0A000; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_defaults(ticket @extschema@._flake_ticket, template name, target text, tables oid[], sequences oid[], renamed oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_defaults.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_defaults(@extschema@._flake_ticket, name, text, oid[], oid[], oid[]) IS
+'steps that let defaults name the copies of the relations that they name; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_mints(ticket @extschema@._flake_ticket, shard int, template name, target text, tables oid[],
+    OUT defaults text[], OUT dropped_checks text[], OUT checks text[], OUT shard_checks text[], OUT other_checks text[])
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_mints.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_mints(@extschema@._flake_ticket, int, name, text, oid[]) IS
+'steps that let columns mint a shard, and be checked to hold it, in the place of the checks that are dropped; shard_checks names the new checks as table.constraint, other_checks those that are not as in the template as _flake_traits() does; errors: those of flake_create_shard(); for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_privileges(ticket @extschema@._flake_ticket, source oid, target text, tables oid[], sequences oid[],
+    OUT on_schema text[], OUT on_relations text[], OUT by_default text[], OUT revokes text[])
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_privileges.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_privileges(@extschema@._flake_ticket, oid, text, oid[], oid[]) IS
+'steps that give a copy the privileges of the original: revokes are those from owners, who need them until everything is made; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_tables(ticket @extschema@._flake_ticket, template name, target text, tables oid[], sequences oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_tables.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_tables(@extschema@._flake_ticket, name, text, oid[], oid[]) IS
+'steps that make sequences and tables, with what CREATE TABLE ... LIKE copies; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_properties(ticket @extschema@._flake_ticket, target text, tables oid[], sequences oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_properties.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_properties(@extschema@._flake_ticket, text, oid[], oid[]) IS
+'steps that give tables their indexes, their properties and their place among partitions; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_keys(ticket @extschema@._flake_ticket, template name, target text, tables oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_keys.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_keys(@extschema@._flake_ticket, name, text, oid[]) IS
+'steps that make foreign keys and triggers; for flake_create_shard(); error: 0A000 if a name in one is part of another';
+
+CREATE FUNCTION @extschema@._flake_copy_comments(ticket @extschema@._flake_ticket, source oid, target text, tables oid[], sequences oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_comments.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_comments(@extschema@._flake_ticket, oid, text, oid[], oid[]) IS
+'steps that make the comments that CREATE TABLE ... LIKE does not copy; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_copy_statistics(ticket @extschema@._flake_ticket, source oid, target text, target_oid oid, tables oid[])
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/copy_statistics.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_copy_statistics(@extschema@._flake_ticket, oid, text, oid, oid[]) IS
+'steps that give statistics objects, which CREATE TABLE ... LIKE has made, their names and targets; for flake_create_shard()';
+
+CREATE FUNCTION @extschema@._flake_check_copy(ticket @extschema@._flake_ticket, template name, source oid, target text, target_oid oid, tables oid[], sequences oid[], shard_checks text[], other_checks text[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/create_shard/check_copy.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_copy(@extschema@._flake_ticket, name, oid, text, oid, oid[], oid[], text[], text[]) IS
+'an error if a copy is not what it is to be, as when what was executed has changed it: 55000 or 0A000; for flake_create_shard()';
+
 -- What expressions of the template mean must not change on the way to the copy.
 -- So indexes are copied as trees, and so is what CREATE TABLE ... LIKE copies:
 -- checks, generated columns, and defaults.  The rest is text, which is bound anew:
@@ -133,7 +257,7 @@ SET standard_conforming_strings = on
 SET transform_null_equals = off
 SET default_tablespace = ''
 AS $function$
-\i bodies/create_shard.pgsql
+\i bodies/create_shard/create_shard.pgsql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_create_shard_guarded(@extschema@._flake_ticket, int, name, name) IS
