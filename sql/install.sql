@@ -8,15 +8,15 @@ SELECT trusted, superuser FROM pg_available_extension_versions WHERE name = 'fla
 
 -- every object
 SELECT oid::regclass AS relation, relkind AS kind FROM pg_class
-WHERE relname LIKE 'flake%' ORDER BY relname COLLATE "C";
+WHERE relname ~ '^_?flake' ORDER BY relname COLLATE "C";
 SELECT oid::regprocedure AS function, pg_get_function_result(oid) AS result,
        provolatile AS volatile, proparallel AS parallel, proisstrict AS strict
-FROM pg_proc WHERE proname LIKE 'flake%'
+FROM pg_proc WHERE proname ~ '^_?flake'
 ORDER BY proname COLLATE "C", pronargs;
 
 -- everything says what it is
 SELECT proname FROM pg_proc
-WHERE proname LIKE 'flake%' AND obj_description(oid, 'pg_proc') IS NULL;
+WHERE proname ~ '^_?flake' AND obj_description(oid, 'pg_proc') IS NULL;
 SELECT attname FROM pg_attribute
 WHERE attrelid = 'flake_stat'::regclass AND attnum > 0
   AND col_description(attrelid, attnum) IS NULL;

@@ -134,13 +134,13 @@ SELECT partition FROM partitions('event');
 DROP TABLE of_event;
 
 -- who does not own the table
-CREATE ROLE _flake_stranger;
-GRANT ALL ON event TO _flake_stranger;
-SET ROLE _flake_stranger;
+CREATE ROLE flake_stranger;
+GRANT ALL ON event TO flake_stranger;
+SET ROLE flake_stranger;
 SELECT code FROM attempt($$SELECT flake_create_partitions('event', '1 month', '2031-02-15', '2031-05-01')$$);
 RESET ROLE;
 DROP TABLE event, archived, other, listed, "a tweet of a table whose name is as long as the name can be ...";
-DROP ROLE _flake_stranger;
+DROP ROLE flake_stranger;
 DROP SEQUENCE tweet_id;
 DROP FUNCTION partitions;
 RESET datestyle;

@@ -285,7 +285,7 @@ my (%found, %internal, %outcomes, %waited, %inserted, %is_in_her_way,
 
 # Calls that evaluate what mallory has written
 my $evaluating =
-  qr/^flake_(?:copy_index\(.*mal\.cart|create_partitions\(.*mal\.part|create_shard\(|migrate\(.*mal\.item)/;
+  qr/^_?flake_(?:copy_index\(.*mal\.cart|create_partitions\(.*mal\.part|create_shard\(|migrate\(.*mal\.item)/;
 my ($combinations, $databases, $stuck, $is_sample) = (0, 0, 0, 0);
 
 sub attempt
@@ -727,7 +727,7 @@ note 'waited: ', join ', ', map { "$_ $waited{$_}" } sort keys %waited;
 # internal error in PostgreSQL itself.  In what is flakeid's own it is none.
 note "internal error in $_" foreach sort keys %internal;
 my $of_postgres =
-  qr/^(?:table|view) |^flake_(?:create_shard|create_partitions|drop_partitions|migrate)(?:_guarded)?\(|^flake_(?:definitions|obstacle|remade)\(/;
+  qr/^(?:table|view) |^_?flake_(?:create_shard|create_partitions|drop_partitions|migrate)(?:_guarded)?\(|^_flake_(?:definitions|obstacle|remade)\(/;
 note 'she cannot act while these are locked: ', join ', ',
   sort keys %is_in_her_way;
 
