@@ -117,7 +117,7 @@ include $(PGXS)
 # PGXS does not track headers.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
 
-extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/*)
+extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/* extension/*/*/*)
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 

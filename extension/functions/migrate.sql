@@ -6,7 +6,7 @@ RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/named_by.sql
+\i bodies/migrate/named_by.sql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_named_by(oid[], oid[]) IS
@@ -30,7 +30,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET jit = off
 AS $function$
-\i bodies/obstacle.sql
+\i bodies/migrate/obstacle.sql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean) IS
@@ -42,7 +42,7 @@ RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/remade.sql
+\i bodies/migrate/remade.sql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_remade(oid, oid) IS
@@ -54,11 +54,84 @@ RETURNS SETOF record
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/definitions.sql
+\i bodies/migrate/definitions.sql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_definitions(oid[], name[], oid[]) IS
 'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and the functions and operators that it names; for functions of flakeid';
+
+-- The steps of flake_migrate(), of which each is a function
+
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_migrate_columns(target oid, attribute name,
+    OUT relations oid[], OUT attributes name[], OUT all_relations oid[], OUT all_attributes name[], OUT tables oid[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/columns.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_columns(oid, name) IS
+'the columns that become bigint with a column: it, those that inherit it, the columns that refer to these, what they are inherited from, and so on; those that are not inherited, all of them, and the tables to be locked; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_migrate_views(ticket @extschema@._flake_ticket, relations oid[], attributes name[],
+    OUT views oid[], OUT circular oid)
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/views.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_views(@extschema@._flake_ticket, oid[], name[]) IS
+'the views on columns, and the views on these, each after those that it names; and one of those that name each other; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_check_migrate_rights(ticket @extschema@._flake_ticket, target oid, table_name name, makes_sequence boolean,
+    relations oid[], attributes name[], views oid[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/check_rights.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_migrate_rights(@extschema@._flake_ticket, oid, name, boolean, oid[], name[], oid[]) IS
+'an error if the user may not do what flake_migrate() is to do, or if it would execute what another role has written: 42501 or 0A000; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_check_definitions(ticket @extschema@._flake_ticket, table_name name, attribute name,
+    relations oid[], attributes name[], views oid[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/check_definitions.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_definitions(@extschema@._flake_ticket, name, name, oid[], name[], oid[]) IS
+'an error if one of the _flake_definitions() would not mean the same when columns are bigint: 0A000; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_check_minting(ticket @extschema@._flake_ticket, target oid, table_name name, attribute name,
+    generator regclass, layout @extschema@.flake_layout, shard int, dry_run boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/check_minting.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_check_minting(@extschema@._flake_ticket, oid, name, name, regclass, @extschema@.flake_layout, int, boolean) IS
+'sees to it that the next id of a generator exceeds those in a column, and that there is one: raises the generator, or waits, unless dry_run; for flake_migrate(); error: 55000 if there is none';
+
+CREATE FUNCTION @extschema@._flake_migrate_steps(ticket @extschema@._flake_ticket, target regclass, attribute name, shard int,
+    generator regclass, drop_sequence boolean, tables oid[], relations oid[], attributes name[], views oid[], old_sequence oid)
+RETURNS text[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/steps.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_steps(@extschema@._flake_ticket, regclass, name, int, regclass, boolean, oid[], oid[], name[], oid[], oid) IS
+'rows for _flake_execute_steps(), which migrate a column; for flake_migrate()';
 
 CREATE FUNCTION @extschema@._flake_migrate_guarded(ticket @extschema@._flake_ticket,
     target regclass, attribute name, shard int,
@@ -67,7 +140,7 @@ RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/migrate.pgsql
+\i bodies/migrate/migrate.pgsql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean) IS

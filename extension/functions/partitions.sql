@@ -68,7 +68,7 @@ RETURNS SETOF regclass
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/create_partitions.pgsql
+\i bodies/partitions/create_partitions.pgsql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_create_partitions_guarded(@extschema@._flake_ticket, regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
@@ -95,7 +95,7 @@ RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
-\i bodies/drop_partitions.pgsql
+\i bodies/partitions/drop_partitions.pgsql
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_drop_partitions_guarded(@extschema@._flake_ticket, regclass, timestamptz, @extschema@.flake_layout, boolean) IS
