@@ -52,6 +52,7 @@ SHLIB_LINK = -lxxhash
 
 REGRESS = \
 	install \
+	surface \
 	decode \
 	mint \
 	between \
