@@ -279,6 +279,20 @@ my %arguments = (
 	'flake_would_exceed(regclass, integer, bigint)' =>
 	  [ map { [ $_, '3', '5' ] } @generators ]);
 
+# And those of functions that only others of the extension call, after the guard: by type
+my %argument_of = (
+	_flake_ticket => $ticket[0],
+	boolean       => 'true',
+	flake_layout  => $layout[0],
+	integer       => '{n}',
+	name          => "'tmpl'",
+	'name[]'      => "'{id}'",
+	oid           => "CAST('{s}.item' AS pg_catalog.regclass)",
+	'oid[]'       => "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+	regclass      => "'{s}.item'",
+	text          => "'{s}'",
+	'text[]'      => "'{}'");
+
 # The functions of the extension that somebody may call.  Not those of mallory's
 # that she has added to it.
 my $members = q{
@@ -676,8 +690,17 @@ sub calls
 		  @$function;
 		my @types = split /\|/, $types;
 
-		$missing{$signature} = 1 unless $arguments{$signature};
-		foreach my $values (@{ $arguments{$signature} || [] })
+		my $lists = $arguments{$signature};
+
+		if (!$lists && $signature =~ /\((_flake_ticket, .*)\)$/)
+		{
+			my @by_type = map { $argument_of{$_} } split /, /, $1;
+
+			$lists = [ [@by_type], [ 'NULL', @by_type[ 1 .. $#by_type ] ] ]
+			  unless grep { !defined } @by_type;
+		}
+		$missing{$signature} = 1 unless $lists;
+		foreach my $values (@{ $lists || [] })
 		{
 			my @values =
 			  map { "CAST($values->[$_] AS $types[$_])" } 0 .. $#types;
