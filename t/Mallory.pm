@@ -997,7 +997,7 @@ sub think_of_actions
 		'recreate the extension' => [
 			'DROP EXTENSION flakeid CASCADE',
 			(   map  { s/\{schema\}/$x/gr }
-				grep { !/\b$x\.flake_/ } @{ $self->{looser} }),
+				grep { !/\b$x\._?flake_/ } @{ $self->{looser} }),
 			"CREATE EXTENSION flakeid SCHEMA $x"
 		]);
 

@@ -655,6 +655,18 @@ SKIP:
 		$limit->('unlimited');
 		completes($name, $shard);
 	}
+
+	# Nothing can be written by the session that attaches.
+	my $name = 'a full disk in step 8';
+	$run = run_to_step(8, 55);
+	system('prlimit', '--fsize=0:', '--pid', $_) == 0 or die 'prlimit failed'
+	  foreach split /\n/,
+	  sql('beta',
+		q(SELECT pid FROM pg_stat_activity WHERE application_name = 'flakeid-move-shard')
+	  );
+	unblock('beta');
+	stopped($name, $run, 55, qr/File too large.*on the target: see above/s);
+	completes($name, 55);
 }
 
 #

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The recipes of docs/recipes.md: its blocks of code are run with the real
-# programs, and do what the page says.  A block whose first line is a comment with
-# a file's name is that file.  Programs that are not installed are left out.
+# The recipes in docs/recipes: their blocks of code are run with the real programs,
+# and do what the pages say.  A block whose first line is a comment with a file's
+# name is that file.  Programs that are not installed are left out.
 
 use strict;
 use warnings;
@@ -17,8 +17,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my @blocks = blocks("$FindBin::RealBin/../docs/recipes.md");
-my @left_out;
+my $pages = "$FindBin::RealBin/../docs/recipes";
+my (@tried, @left_out);
 
 my $node = PostgreSQL::Test::Cluster->new('recipes');
 $node->init;
@@ -32,37 +32,35 @@ delete local @ENV{qw(PGDATABASE PGAPPNAME PGOPTIONS)};
 
 # The blocks
 
-# Those of a section, which may be restricted to a language.
-sub section
+# Those of a page, which may be restricted to a language.
+sub blocks_of
 {
-	my ($heading, $language) = @_;
+	my ($page, $language) = @_;
 
-	my @found = grep {
-			 ($_->{headings}[1] // '') eq $heading
-		  && (!defined $language || $_->{language} eq $language)
-	} @blocks;
-	die "docs/recipes.md has no such block: $heading" unless @found;
+	my @found = grep { !defined $language || $_->{language} eq $language }
+	  blocks("$pages/$page.md");
+	die "docs/recipes/$page.md has no such block" unless @found;
 	return @found;
 }
 
 # The text of the one that begins with a comment that says $name.
 sub named
 {
-	my ($heading, $name) = @_;
+	my ($page, $name) = @_;
 	my @found =
-	  grep { $_->{text} =~ m{^(?:#|//|--|;) \Q$name\E$}m } section($heading);
+	  grep { $_->{text} =~ m{^(?:#|//|--|;) \Q$name\E$}m } blocks_of($page);
 
-	die "docs/recipes.md, $heading: no block, or several: $name"
+	die "docs/recipes/$page.md: no block, or several: $name"
 	  if @found != 1;
 	return $found[0]{text};
 }
 
-# Writes those of a section that are files to a directory.
+# Writes those of a page that are files to a directory.
 sub write_files
 {
-	my ($heading, $directory) = @_;
+	my ($page, $directory) = @_;
 
-	foreach my $block (section($heading))
+	foreach my $block (blocks_of($page))
 	{
 		$block->{text} =~ m{\A(?:#|//|--|;) ((?:\w+/)*\w+\.\w+)$}m or next;
 		my $path = $1;
@@ -128,22 +126,23 @@ sub first_working
 	return undef;
 }
 
-# A section's test.  $ready says whether its programs are there, and $version how
-# to ask them for their version.
+# A page's test.  $ready says whether its programs are there, and $version how to
+# ask them for their version.
 sub recipe
 {
-	my ($heading, %how) = @_;
+	my ($page, %how) = @_;
 
+	push @tried, $page;
 	unless ($how{ready})
 	{
-		push @left_out, "$heading ($how{packages})";
-		note("$heading: not installed: $how{packages}");
+		push @left_out, "$page ($how{packages})";
+		note("$page: not installed: $how{packages}");
 		return;
 	}
-	subtest $heading => sub {
+	subtest $page => sub {
 		my ($ok, $version) = run_in('/', @{ $how{version} });
 
-		note("$heading: $version");
+		note("$page: $version");
 		$how{test}->(PostgreSQL::Test::Utils::tempdir('recipe'), $version);
 	};
 	return;
@@ -182,7 +181,7 @@ sub run_sql
 	return $out;
 }
 
-# A database with the tables of the section psql.
+# A database with the tables of the page psql.
 sub app_with_tables
 {
 	fresh_app();
@@ -192,7 +191,7 @@ sub app_with_tables
 
 sub named_tables
 {
-	my ($first) = section('psql', 'sql');
+	my ($first) = blocks_of('psql', 'sql');
 
 	return grep { /^CREATE/ } split /(?<=;)\n/, $first->{text};
 }
@@ -240,10 +239,10 @@ recipe(
 		run_sql(
 			$node,
 			'blocks of SQL',
-			map { $_->{text} } section('psql', 'sql'));
+			map { $_->{text} } blocks_of('psql', 'sql'));
 		is(app('SELECT count(*) FROM photo'), 4, 'rows from INSERT and COPY');
 
-		my ($watch) = section('psql', 'psql');
+		my ($watch) = blocks_of('psql', 'psql');
 		my $output = '';
 
 		append_to_file("$directory/watch.sql", $watch->{text});
@@ -262,7 +261,7 @@ recipe(
 		$run->kill_kill;
 		pass('\watch shows what is minted, again and again');
 
-		my ($shell) = section('psql', 'sh');
+		my ($shell) = blocks_of('psql', 'sh');
 		is(shell('in a shell script', $directory, $shell->{text}),
 			'shard 5', 'the shard by arithmetic of the shell');
 		is(app("SELECT count(*) FROM photo WHERE name = 'clouds'"),
@@ -278,7 +277,7 @@ recipe(
 
 		app_with_tables();
 		write_files('pgbench', $directory);
-		my ($shell) = section('pgbench', 'sh');
+		my ($shell) = blocks_of('pgbench', 'sh');
 		my $output = shell('pgbench', $directory, $shell->{text});
 
 		my @done = $output =~ m{actually processed: (\d+/\d+)}g;
@@ -335,7 +334,7 @@ my $pgbouncer =
   first_working([ 'pgbouncer', '/usr/sbin/pgbouncer' ], '--version');
 
 recipe(
-	'PgBouncer',
+	'pgbouncer',
 	ready => $pgbouncer,
 	packages => 'pgbouncer',
 	version => [ $pgbouncer, '--version' ],
@@ -350,11 +349,11 @@ recipe(
 		run_sql(
 			$node,
 			'the shard is set',
-			map { $_->{text} } section('PgBouncer', 'sql'));
+			map { $_->{text} } blocks_of('pgbouncer', 'sql'));
 
 		# What the page has, at the place where the server is, and what concerns
 		# this machine only.
-		write_files('PgBouncer', $directory);
+		write_files('pgbouncer', $directory);
 		my $ini = slurp_file("$directory/pgbouncer.ini");
 		my $port = $node->port;
 		$ini =~
@@ -496,7 +495,7 @@ my $python = first_working([ 'python3', '/usr/bin/python3' ],
 	'-c', 'import django, psycopg2');
 
 recipe(
-	'Django',
+	'django',
 	ready => $python,
 	packages => 'python3-django python3-psycopg2',
 	version => [ $python, '-m', 'django', '--version' ],
@@ -512,7 +511,7 @@ recipe(
 				$directory, $python, 'manage.py', 'startapp', $name);
 			unlink "$directory/$name/models.py";
 		}
-		write_files('Django', $directory);
+		write_files('django', $directory);
 
 		# A table that is there already, made by Django
 		my $settings = "$directory/mysite/settings.py";
@@ -541,7 +540,7 @@ recipe(
 		append_to_file("$directory/albums/models.py", $changed);
 		rename "$migration.later", $migration or die "$migration: $!";
 
-		my ($shell) = section('Django', 'sh');
+		my ($shell) = blocks_of('django', 'sh');
 		shell('makemigrations, migrate',
 			$directory, $shell->{text} =~ s/\bpython3\b/$python/gr);
 		default_is_flakeid('photos_photo', 'photos_comment', 'albums_album');
@@ -557,7 +556,7 @@ recipe(
 
 		my $output =
 		  output_of('the shell', $directory, $python, 'manage.py', 'shell',
-			'-c', named('Django', 'python3 manage.py shell'));
+			'-c', named('django', 'python3 manage.py shell'));
 
 		like(
 			$output,
@@ -595,7 +594,7 @@ $python = first_working([ 'python3', '/usr/bin/python3' ],
 	'-c', 'import sqlalchemy, psycopg2');
 
 recipe(
-	'SQLAlchemy',
+	'sqlalchemy',
 	ready => $python,
 	packages => 'python3-sqlalchemy python3-psycopg2 python3-alembic',
 	version =>
@@ -604,7 +603,7 @@ recipe(
 		my ($directory) = @_;
 
 		fresh_app();
-		write_files('SQLAlchemy', $directory);
+		write_files('sqlalchemy', $directory);
 		my ($first, $second) =
 		  split /\n/, output_of('app.py', $directory, $python, 'app.py');
 
@@ -646,7 +645,7 @@ my $ruby = first_working([ 'ruby', '/usr/bin/ruby' ],
 	'-e', "require 'active_record'; require 'pg'");
 
 recipe(
-	'Active Record (Rails)',
+	'rails',
 	ready => $ruby,
 	packages => 'ruby-activerecord ruby-pg',
 	version =>
@@ -655,9 +654,9 @@ recipe(
 		my ($directory) = @_;
 
 		fresh_app();
-		write_files('Active Record (Rails)', $directory);
+		write_files('rails', $directory);
 		append_to_file("$directory/console.rb",
-			named('Active Record (Rails)', 'bin/rails console'));
+			named('rails', 'bin/rails console'));
 		# What Rails does around them.
 		append_to_file("$directory/run.rb", <<'RUBY');
 require 'active_support/all'
@@ -780,7 +779,7 @@ my $java =
   && first_working(['javac'], '-J-XX:-UsePerfData', '-version');
 
 recipe(
-	'JDBC',
+	'jdbc',
 	ready => $java,
 	packages => 'libpostgresql-jdbc-java default-jdk-headless',
 	version => [
@@ -796,11 +795,11 @@ recipe(
 			"listen_addresses = '127.0.0.1'");
 		$node->restart;
 		app_with_tables();
-		write_files('JDBC', $directory);
+		write_files('jdbc', $directory);
 
 		# It would leave a file in /tmp.
 		local $ENV{JDK_JAVA_OPTIONS} = '-XX:-UsePerfData';
-		my ($shell) = section('JDBC', 'sh');
+		my ($shell) = blocks_of('jdbc', 'sh');
 		(my $text = $shell->{text}) =~
 		  s{//localhost/app}{//127.0.0.1:$port/app?user=$user}
 		  or die 'the URL is not what was expected';
@@ -820,7 +819,7 @@ recipe(
 	version => [ 'pg_dump', '--version' ],
 	test => sub {
 		my ($directory) = @_;
-		my ($database, $table) = section('pg_dump', 'sh');
+		my ($database, $table) = blocks_of('pg_dump', 'sh');
 
 		app_with_tables();
 		# Ahead of the clock
@@ -867,7 +866,7 @@ recipe(
 	test => sub {
 		# pg_upgrade has its sockets in the current directory.
 		my $directory = PostgreSQL::Test::Utils::tempdir_short;
-		my ($block) = section('pg_upgrade', 'sh');
+		my ($block) = blocks_of('pg_upgrade', 'sh');
 		my $bin = $node->config_data('--bindir');
 		my $start = sub {
 			my ($data, $what) = @_;
@@ -921,7 +920,7 @@ SELECT flake_horizon('flake_default');
 
 
 recipe(
-	'Logical replication',
+	'logical-replication',
 	ready => 1,
 	version => [ 'postgres', '--version' ],
 	test => sub {
@@ -935,9 +934,9 @@ recipe(
 		my $block = sub {
 			my ($name) = @_;
 			my @found = grep { $_->{text} =~ /\A-- on the \Q$name\E$/m }
-			  section('Logical replication', 'sql');
+			  blocks_of('logical-replication', 'sql');
 
-			die "docs/recipes.md, Logical replication: $name?" if @found != 1;
+			die "docs/recipes/logical-replication.md: $name?" if @found != 1;
 			return $found[0]{text} =~ s/host=publisher/$address/r;
 		};
 		my $set_up = sub {
@@ -999,6 +998,9 @@ INSERT INTO photo (name) VALUES ('the last');
 	});
 
 
+is( "@{[sort @tried]}",
+	join(' ', sort map { m{/(?!README)([^/]+)\.md\z} } glob "$pages/*.md"),
+	'each page has its test');
 diag('recipes that were not tried, for want of packages: ' . join '; ',
 	@left_out)
   if @left_out;
