@@ -178,6 +178,8 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
+	'_flake_migrate_columns(oid, name)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
@@ -286,9 +288,10 @@ my %argument_of = (
 	flake_layout  => $layout[0],
 	integer       => '{n}',
 	name          => "'tmpl'",
-	'name[]'      => "'{id}'",
+	'name[]'      => "'{id,id}'",
 	oid           => "CAST('{s}.item' AS pg_catalog.regclass)",
-	'oid[]'       => "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+	'oid[]'       =>
+	  "ARRAY[CAST('{s}.item' AS pg_catalog.regclass), CAST('{s}.ids' AS pg_catalog.regclass)]",
 	regclass      => "'{s}.item'",
 	text          => "'{s}'",
 	'text[]'      => "'{}'");

@@ -88,7 +88,7 @@ COMMENT ON FUNCTION @extschema@._flake_migrate_views(@extschema@._flake_ticket, 
 CREATE FUNCTION @extschema@._flake_check_migrate_rights(ticket @extschema@._flake_ticket, target oid, table_name name, makes_sequence boolean,
     relations oid[], attributes name[], views oid[])
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 \i bodies/migrate/check_rights.pgsql
@@ -100,7 +100,7 @@ COMMENT ON FUNCTION @extschema@._flake_check_migrate_rights(@extschema@._flake_t
 CREATE FUNCTION @extschema@._flake_check_definitions(ticket @extschema@._flake_ticket, table_name name, attribute name,
     relations oid[], attributes name[], views oid[])
 RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 \i bodies/migrate/check_definitions.pgsql

@@ -7,10 +7,6 @@ DECLARE
     retyped_of pg_catalog.oid[];
     new_types pg_catalog.oid[];
 BEGIN
-    IF ticket IS NULL THEN
-        RETURN;
-    END IF;
-
     SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
     FROM unnest(relations, attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;

@@ -2,10 +2,6 @@ DECLARE
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     problem pg_catalog.record;
 BEGIN
-    IF ticket IS NULL THEN
-        RETURN;
-    END IF;
-
     -- What PostgreSQL would say in the midst of it: LOCK TABLE, and the check of a
     -- foreign key that is made anew, ask for privileges of the owner, too.
     SELECT CASE WHEN o.does <> 'refer' AND NOT pg_has_role(c.relowner, 'USAGE')

@@ -106,7 +106,7 @@ BEGIN
     END LOOP;
 
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
-                                                   relations, attributes, views);
+                                                   coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));
 
     -- What the default has been: an identity's, a serial's, or another sequence
     SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
@@ -153,7 +153,8 @@ BEGIN
     END IF;
 
     -- Definitions that are executed again as text must mean then what they mean now.
-    PERFORM @extschema@._flake_check_definitions(ticket, col.relname::name, attribute, all_relations, all_attributes, views);
+    PERFORM @extschema@._flake_check_definitions(ticket, col.relname::name, attribute, coalesce(all_relations, '{}'), coalesce(all_attributes, '{}'),
+                                                 coalesce(views, '{}'));
 
     IF drop_sequence AND sequence.relowner <> col.relowner AND NOT pg_has_role(col.relowner, sequence.relowner, 'USAGE') THEN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
