@@ -12,7 +12,7 @@
 
 EXTENSION = flakeid
 MODULE_big = flakeid
-DATA = extension/flakeid--1.0.sql
+DATA_built = $(patsubst %.in,%,$(wildcard extension/*.sql.in))
 SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
@@ -83,6 +83,7 @@ SHLIB_LINK = -lxxhash
 
 REGRESS = \
 	install \
+	surface \
 	decode \
 	mint \
 	between \
@@ -147,6 +148,9 @@ include $(PGXS)
 
 # PGXS does not track headers.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h)
+
+extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/* extension/*/*/*)
+	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
 test test-installed demo demo-cluster bench sqlsmith upgrade valgrind sanitize coverage:

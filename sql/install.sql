@@ -6,25 +6,19 @@ CREATE EXTENSION flakeid;
 SELECT extversion, extrelocatable FROM pg_extension WHERE extname = 'flakeid';
 SELECT trusted, superuser FROM pg_available_extension_versions WHERE name = 'flakeid';
 
--- every object
-SELECT oid::regclass AS relation, relkind AS kind FROM pg_class
-WHERE relname ~ '^_?flake' ORDER BY relname COLLATE "C";
-SELECT oid::regprocedure AS function, pg_get_function_result(oid) AS result,
-       provolatile AS volatile, proparallel AS parallel, proisstrict AS strict
-FROM pg_proc WHERE proname ~ '^_?flake'
-ORDER BY proname COLLATE "C", pronargs;
-
 -- everything says what it is
-SELECT proname FROM pg_proc
-WHERE proname ~ '^_?flake' AND obj_description(oid, 'pg_proc') IS NULL;
-SELECT attname FROM pg_attribute
-WHERE attrelid = 'flake_stat'::regclass AND attnum > 0
+SELECT pg_describe_object(d.classid, d.objid, 0) AS "without a description"
+FROM pg_depend d
+WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
+  AND obj_description(d.objid, d.classid::regclass::name) IS NULL
+  AND d.classid IN ('pg_class'::regclass, 'pg_proc'::regclass, 'pg_event_trigger'::regclass)
+ORDER BY d.classid, d.objid;
+SELECT attrelid::regclass AS view, attname AS "without a description" FROM pg_attribute
+WHERE attrelid IN (SELECT oid FROM pg_class WHERE relname ~ '^flake' AND relkind = 'v') AND attnum > 0
   AND col_description(attrelid, attnum) IS NULL;
 
--- the settings
 SELECT flake_id(5) > 0 AS "loads the library";
-SELECT name, setting, unit, context, boot_val FROM pg_settings
-WHERE name LIKE 'flakeid.%' ORDER BY name;
 SET flakeid.shrad = 5;
 
 -- the horizon is not for taking numbers from

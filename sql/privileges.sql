@@ -1,6 +1,5 @@
 --
--- Who may do what.  A new object of the extension shows up here, with what anybody
--- may do with it.
+-- Who may do what.
 --
 CREATE ROLE flake_anybody;
 
@@ -29,8 +28,10 @@ JOIN LATERAL (
     FROM pg_event_trigger WHERE d.classid = 'pg_event_trigger'::regclass AND oid = d.objid) AS o ON true
 WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
   AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid');
-SELECT kind, name, anybody, pg_monitor FROM privileges WHERE kind NOT IN ('function') ORDER BY kind, name COLLATE "C";
-SELECT name AS function, anybody, pg_monitor FROM privileges WHERE kind = 'function' ORDER BY anybody, name COLLATE "C";
+-- All else that somebody may call is in surface.sql.
+SELECT kind, name, anybody, pg_monitor FROM privileges
+WHERE name ~ '^_' AND anybody <> CASE kind WHEN 'function' THEN 'EXECUTE' WHEN 'type' THEN 'USAGE' ELSE '' END
+ORDER BY kind, name COLLATE "C";
 SELECT * FROM privileges WHERE others IS NOT NULL;
 -- and none has another's rights
 SELECT name FROM privileges JOIN pg_proc ON oid::regprocedure::text = name WHERE kind = 'function' AND prosecdef;

@@ -4,7 +4,8 @@
  *	  Module entry: what happens when the library is loaded.
  *
  * README.md in this folder is a map of the source.  An id is minted in
- * mint/claim.c, and cannot repeat after a crash because of mint/horizon.c.  docs/internals/design.md argues why.
+ * mint/claim.c, and cannot repeat after a crash because of mint/horizon.c.
+ * docs/internals/design.md argues why.
  *
  * Copyright (c) 2026, the flakeid developers
  *

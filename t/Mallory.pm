@@ -178,6 +178,8 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
+	'_flake_migrate_columns(oid, name)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
@@ -278,6 +280,21 @@ my %arguments = (
 	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ],
 	'flake_would_exceed(regclass, integer, bigint)' =>
 	  [ map { [ $_, '3', '5' ] } @generators ]);
+
+# And those of functions that only others of the extension call, after the guard: by type
+my %argument_of = (
+	_flake_ticket => $ticket[0],
+	boolean       => 'true',
+	flake_layout  => $layout[0],
+	integer       => '{n}',
+	name          => "'tmpl'",
+	'name[]'      => "'{id,id}'",
+	oid           => "CAST('{s}.item' AS pg_catalog.regclass)",
+	'oid[]'       =>
+	  "ARRAY[CAST('{s}.item' AS pg_catalog.regclass), CAST('{s}.ids' AS pg_catalog.regclass)]",
+	regclass      => "'{s}.item'",
+	text          => "'{s}'",
+	'text[]'      => "'{}'");
 
 # The functions of the extension that somebody may call.  Not those of mallory's
 # that she has added to it.
@@ -676,8 +693,17 @@ sub calls
 		  @$function;
 		my @types = split /\|/, $types;
 
-		$missing{$signature} = 1 unless $arguments{$signature};
-		foreach my $values (@{ $arguments{$signature} || [] })
+		my $lists = $arguments{$signature};
+
+		if (!$lists && $signature =~ /\((_flake_ticket, .*)\)$/)
+		{
+			my @by_type = map { $argument_of{$_} } split /, /, $1;
+
+			$lists = [ [@by_type], [ 'NULL', @by_type[ 1 .. $#by_type ] ] ]
+			  unless grep { !defined } @by_type;
+		}
+		$missing{$signature} = 1 unless $lists;
+		foreach my $values (@{ $lists || [] })
 		{
 			my @values =
 			  map { "CAST($values->[$_] AS $types[$_])" } 0 .. $#types;

@@ -1,8 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
 # ALTER EXTENSION flakeid UPDATE: from every version there is to the current
-# one, and from that to a next one, which is made up here.  What was minted and
-# set before stays, and an updated extension is the same as a new one.  And the
+# one, and from that to a next one, which is made up here: all functions and views
+# are created again from their parts, and some things are added.  What was minted
+# and set before stays, and an updated extension is the same as a new one.  And the
 # library says so when the extension has not been updated.
 
 use strict;
@@ -164,6 +165,7 @@ SKIP:
 	skip "$sharedir/extension cannot be written to", 1
 	  unless -w "$sharedir/extension";
 
+	my $template = PostgreSQL::Test::Utils::tempdir() . '/update.sql.in';
 	my $change = <<'SQL';
 CREATE FUNCTION @extschema@.flake_next() RETURNS int LANGUAGE sql IMMUTABLE RETURN 1;
 COMMENT ON FUNCTION @extschema@.flake_next() IS 'what the next version has';
@@ -171,7 +173,11 @@ ALTER TABLE @extschema@.flake_shard_map ADD COLUMN note text;
 COMMENT ON COLUMN @extschema@.flake_shard_map.note IS 'why';
 REVOKE ALL ON FUNCTION @extschema@.flake_detach(int, regclass) FROM PUBLIC;
 SQL
-	write_script("$current--$next", $change);
+	append_to_file($template,
+		join '', (map { s{^extension/}{\\replace }r . "\n" } glob 'extension/functions/*.sql'), $change);
+	chomp(my $update = `sh tools/install-script $template`);
+	is($?, 0, "an update is put together from parts");
+	write_script("$current--$next", $update);
 	write_script($next, slurp_file("$sharedir/extension/flakeid--$current.sql") . $change);
 	$node->safe_psql('postgres', 'CREATE DATABASE other');
 	$node->safe_psql('other', 'CREATE EXTENSION flakeid');

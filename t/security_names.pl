@@ -689,7 +689,7 @@ value(
 	SET SESSION AUTHORIZATION mallory;
 	SET search_path = types, pg_catalog;
 	SELECT count(pg_catalog.plpgsql_validator(oid)) FROM pg_catalog.pg_proc
-	WHERE pronamespace = 'ext'::pg_catalog.regnamespace AND proname ~ 'migrate|partitions|create_shard'
+	WHERE pronamespace = 'ext'::pg_catalog.regnamespace
 	  AND prolang = (SELECT oid FROM pg_catalog.pg_language WHERE lanname = 'plpgsql');
 	RESET search_path;
 	RESET SESSION AUTHORIZATION;

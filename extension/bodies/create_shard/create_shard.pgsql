@@ -1,0 +1,114 @@
+DECLARE
+    source pg_catalog.oid := to_regnamespace(quote_ident(template));
+    target pg_catalog.text := coalesce(schema::text, template || '_' || shard);
+    target_oid pg_catalog.oid;
+    tables pg_catalog.oid[];
+    sequences pg_catalog.oid[];
+    locked pg_catalog.oid[];
+    renamed pg_catalog.oid[];   -- defaults that name a relation of the template
+    named pg_catalog.oid[];     -- relations
+    schemas pg_catalog.oid[];
+    -- for _flake_execute_steps()
+    privileges pg_catalog.record;
+    mints pg_catalog.record;
+    defaults pg_catalog.text[];
+    steps pg_catalog.text[];
+BEGIN
+    IF ticket IS NULL OR shard IS NULL OR template IS NULL THEN
+        RETURN NULL;
+    ELSIF source IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
+            MESSAGE = format('schema "%s" does not exist', template);
+    ELSIF octet_length(target) > 63 THEN
+        RAISE EXCEPTION USING ERRCODE = 'name_too_long',
+            MESSAGE = format('schema name "%s" is too long', target),
+            HINT = 'Give a shorter one as the third argument.';
+    ELSIF to_regnamespace(quote_ident(target)) IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'duplicate_schema',
+            MESSAGE = format('schema "%s" already exists', target),
+            HINT = 'To make it anew, drop it first. To make another, give its name as the third argument.';
+    END IF;
+    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[source]);
+    IF to_regnamespace(quote_ident(template)) IS DISTINCT FROM source THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('schema "%s" was changed meanwhile', template);
+    END IF;
+
+    -- The tables; and the sequences, but for generators.  When all are locked, they
+    -- are still those.
+    LOOP
+        tables := ARRAY(
+            SELECT c.oid FROM pg_class c
+            WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f')
+              AND NOT EXISTS (SELECT FROM pg_depend d
+                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+            ORDER BY c.oid);
+        sequences := ARRAY(
+            SELECT c.oid FROM pg_class c
+            WHERE c.relnamespace = source AND c.relkind = 'S'
+              AND NOT EXISTS (SELECT FROM pg_depend d
+                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+              AND NOT EXISTS (SELECT FROM pg_seclabel l
+                              WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+            ORDER BY c.oid);
+        EXIT WHEN locked = tables || sequences;
+        locked := tables || sequences;
+        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
+    END LOOP;
+
+    PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
+
+    -- What is named
+    SELECT array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass),
+           array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
+    INTO named, schemas
+    FROM (SELECT 'pg_class'::regclass, unnest(tables)
+          UNION ALL
+          SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)
+          UNION ALL
+          SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
+    JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
+    schemas := array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid);
+    PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+
+    -- Defaults that name a table or sequence that is copied
+    renamed := ARRAY(
+        SELECT DISTINCT f.oid
+        FROM pg_attrdef f
+        JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated = ''
+        JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+         AND d.refclassid = 'pg_class'::regclass AND d.refobjid = ANY (tables || sequences) AND d.refobjsubid = 0
+        WHERE f.adrelid = ANY (tables));
+
+    PERFORM @extschema@._flake_check_template_names(ticket, template, tables, sequences, renamed);
+
+    -- Everything is made by its owner, as he would have to: what he has written
+    -- into a check or an index may be executed when it is made.  Foreign keys may
+    -- need privileges.  Owners lose some of theirs at the end.
+    defaults := @extschema@._flake_copy_defaults(ticket, template, target, tables, sequences, renamed);
+    SELECT * INTO mints FROM @extschema@._flake_copy_mints(ticket, shard, template, target, tables);
+    SELECT * INTO privileges FROM @extschema@._flake_copy_privileges(ticket, source, target, tables, sequences);
+    steps := privileges.on_schema
+        || @extschema@._flake_copy_tables(ticket, template, target, tables, sequences)
+        || privileges.on_relations
+        || defaults || mints.defaults || mints.dropped_checks
+        || @extschema@._flake_copy_properties(ticket, target, tables, sequences)
+        || mints.checks
+        || @extschema@._flake_copy_keys(ticket, template, target, tables)
+        || @extschema@._flake_copy_comments(ticket, source, target, tables, sequences)
+        || privileges.by_default || privileges.revokes;
+
+    EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
+                   (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
+    target_oid := to_regnamespace(quote_ident(target));
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], steps, false);
+    steps := @extschema@._flake_copy_statistics(ticket, source, target, target_oid, tables);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], steps, false);
+
+    PERFORM @extschema@._flake_check_copy(ticket, template, source, target, target_oid, tables, sequences, mints.shard_checks, mints.other_checks);
+    RETURN target;
+END

@@ -1,0 +1,53 @@
+DECLARE
+    definition pg_catalog.record;
+    problem pg_catalog.record;
+    meaning pg_catalog.record;
+    meant pg_catalog.text;
+    retyped pg_catalog.int2[];  -- columns of relations, and of views, that get other types
+    retyped_of pg_catalog.oid[];
+    new_types pg_catalog.oid[];
+BEGIN
+    SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
+    FROM unnest(relations, attributes) AS u (relation, attname)
+    JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
+    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(relations, attributes, views) AS d LOOP
+        -- What is evaluated at once must not come to mean something else by then.
+        SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS object, u.stranger INTO problem
+        FROM pg_depend d
+        JOIN pg_class c ON c.oid = definition.relation AND c.relkind <> 'v'
+        LEFT JOIN pg_attribute a ON d.refclassid = 'pg_class'::regclass AND a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+        CROSS JOIN LATERAL (SELECT CASE WHEN a.attnum IS NULL THEN @extschema@._flake_usurper(d.refclassid, d.refobjid, c.relowner)
+                                        ELSE @extschema@._flake_type_owner(a.atttypid, c.relowner) END) AS u (stranger)
+        WHERE d.classid = definition.class AND d.objid = definition.object AND u.stranger IS NOT NULL
+        ORDER BY object LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, table_name, definition.what),
+                DETAIL = format('It names %s, and role "%s" could put another in its place.', problem.object, problem.stranger),
+                HINT = 'Drop it before, and create it again afterwards.';
+        END IF;
+        BEGIN
+            SELECT r.result_types, r.named INTO meaning
+            FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
+            meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
+                          THEN 'A name in its definition would come to mean something else.' END;
+        EXCEPTION
+            WHEN insufficient_privilege THEN
+                RAISE;
+            WHEN syntax_error_or_access_rule_violation THEN
+                meant := format('PostgreSQL would say: %s.', SQLERRM);
+        END;
+        IF meant IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, table_name, definition.what),
+                DETAIL = meant,
+                HINT = 'Drop it before, and create it again afterwards.';
+        END IF;
+        -- so do other columns of a view
+        SELECT retyped_of || array_agg(a.attrelid), retyped || array_agg(a.attnum), new_types || array_agg(t.type)
+        INTO retyped_of, retyped, new_types
+        FROM unnest(meaning.result_types) WITH ORDINALITY AS t (type, n)
+        JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type
+        WHERE a.attrelid = ANY (views);
+    END LOOP;
+END

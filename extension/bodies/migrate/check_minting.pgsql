@@ -1,0 +1,73 @@
+DECLARE
+    has_time boolean := layout::text ~ '^ts:';
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    waits_until pg_catalog.timestamptz;
+    largest bigint;
+    is_refused boolean;
+    problem pg_catalog.record;
+    hint pg_catalog.text;
+BEGIN
+    -- It must be able to mint at all, here and now.
+    SELECT CASE WHEN s.state IN ('detached', 'leased') THEN format('Shard %s is %s.', p.shard, s.state)
+                WHEN s.state IS NULL AND current_setting('flakeid.require_attach')::boolean
+                THEN format('Shard %s is not attached, and the setting "flakeid.require_attach" is on.', p.shard)
+                WHEN clock_timestamp() NOT BETWEEN i.starts AND i.ends THEN format('Its ids are from %s to %s.', i.starts, i.ends)
+                WHEN has_sequence_privilege(p.generator, 'USAGE')
+                     AND NOT @extschema@.flake_would_exceed(p.generator, p.shard, (-9223372036854775808)::bigint)
+                THEN 'It has handed out all of its ids.' END AS reason
+    INTO problem
+    FROM (VALUES (_flake_check_minting.generator, _flake_check_minting.shard)) AS p (generator, shard)
+    CROSS JOIN @extschema@.flake_layout_info(layout) AS i
+    LEFT JOIN @extschema@.flake_shards s ON s.generator::oid = p.generator::oid AND s.shard = p.shard;
+    IF problem.reason IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('generator "%s" cannot mint ids of shard %s', generator, shard),
+            DETAIL = problem.reason,
+            HINT = 'Migrate to another shard or generator, or attach the shard before with flake_attach().';
+    END IF;
+
+    largest := @extschema@._flake_largest(ticket, target, attribute);
+
+    -- New ids must exceed those that there are, on every shard.  With UPDATE on the
+    -- generator they are made to, if the tick after that of the largest can be
+    -- minted by now; else they do when that tick has come, for which there is only
+    -- a moment's time.
+    waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
+    IF largest IS NULL THEN
+        is_refused := false;
+    ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
+          AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
+                                                                 + current_setting('flakeid.max_wait')::interval, layout)) THEN
+        is_refused := false;
+        IF NOT dry_run THEN
+            BEGIN
+                PERFORM @extschema@.flake_advance(generator, largest);
+            EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+                is_refused := true;
+            END;
+        END IF;
+    ELSIF has_time THEN
+        is_refused := largest >= @extschema@._flake_floor(waits_until, layout);
+        WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@._flake_floor(clock_timestamp(), layout) LOOP
+            PERFORM pg_sleep(0.001);
+        END LOOP;
+    ELSE
+        is_refused := NOT has_sequence_privilege(generator, 'USAGE')
+            OR NOT @extschema@.flake_would_exceed(generator, shard, largest);
+    END IF;
+    IF is_refused THEN
+        BEGIN
+            hint := format('flake_create_generator(%L, %L%s)', quote_ident(table_name || '_' || attribute || '_flake'),
+                           CASE WHEN has_time THEN @extschema@.flake_layout_above(layout, largest, '1 day'::interval) ELSE layout END,
+                           CASE WHEN NOT has_time THEN format(', after => %s', largest) END);
+        EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+            hint := NULL;       -- none of these bits would do
+        END;
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('ids of generator "%s" would not exceed those in column "%s" of table "%s"', generator, attribute, table_name),
+            DETAIL = format('The largest there is %s.', largest),
+            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.')
+                || CASE WHEN has_time OR has_sequence_privilege(generator, 'UPDATE') THEN ''
+                        ELSE ' Or migrate as a role with UPDATE on the generator, to let its ids begin after that.' END;
+    END IF;
+END

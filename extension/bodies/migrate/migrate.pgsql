@@ -1,0 +1,199 @@
+DECLARE
+    shards bigint := (@extschema@.flake_layout_info(layout)).shards;
+    caller pg_catalog.oid := quote_ident(current_user)::regrole;
+    col pg_catalog.record;
+    relations pg_catalog.oid[]; -- the columns to be widened
+    attributes pg_catalog.name[];
+    all_relations pg_catalog.oid[];     -- with those that inherit them
+    all_attributes pg_catalog.name[];
+    tables pg_catalog.oid[];    -- the tables to be locked
+    views pg_catalog.oid[];     -- views on them, those on others last
+    circular pg_catalog.oid;
+    view_names pg_catalog.text[];
+    schemas pg_catalog.oid[];
+    types pg_catalog.oid[];     -- what the views name
+    locks pg_catalog.oid[];     -- the tables and views, in this order
+    locked pg_catalog.oid[];
+    first pg_catalog.oid;       -- the one of these to wait for
+    next pg_catalog.oid;
+    in_use boolean;
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    began pg_catalog.timestamptz := clock_timestamp();
+    sequence pg_catalog.record;
+    problem pg_catalog.record;
+    named pg_catalog.jsonb;
+    steps pg_catalog.text[];    -- for _flake_execute_steps()
+BEGIN
+    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+
+    -- Tables and views are locked all at once or not at all: when one is in use, the
+    -- others are let go while it is waited for, because its user may want those next.
+    -- Then nobody adds a row, or refers to the column anew; and what was looked up
+    -- before is looked up again.
+    LOOP
+        SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+        FROM pg_class c
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+        WHERE c.oid = target;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+                MESSAGE = format('table with OID %s does not exist', target::oid);
+        ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+            RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+                MESSAGE = format('cannot migrate "%s"', col.relname),
+                DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
+                              ELSE 'It is not a table.' END;
+        ELSIF col.attnum IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+                MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+        ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
+            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
+                              ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+        ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+            RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
+                MESSAGE = 'cannot migrate in a transaction that does not see what others have committed meanwhile',
+                HINT = 'Use isolation level READ COMMITTED.';
+        ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('shard %s is out of range', shard),
+                DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+        END IF;
+
+        -- Those that are not bigint yet have to be.  The type of a column cannot change
+        -- under a view, nor a view's under another.
+        SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
+        INTO relations, attributes, all_relations, all_attributes, tables
+        FROM @extschema@._flake_migrate_columns(target::oid, attribute) AS c;
+        IF relations IS NULL THEN
+            tables := ARRAY[target::oid];
+        END IF;
+        SELECT v.views, v.circular INTO views, circular
+        FROM @extschema@._flake_migrate_views(ticket, all_relations, all_attributes) AS v;
+        IF circular IS NOT NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = format('View %s is one of several that are defined by each other.', circular::regclass),
+                HINT = 'Drop it before.';
+        END IF;
+
+        -- From here on nobody else renames the schemas of what will be named.
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
+                         WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
+              || coalesce(views, '{}');
+        EXIT WHEN dry_run OR locks = locked;
+        first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
+        BEGIN
+            in_use := false;
+            PERFORM @extschema@._flake_guard_tree(ticket, first);
+            in_use := true;
+            FOREACH next IN ARRAY array_remove(locks, first) LOOP
+                PERFORM set_config('lock_timeout', '10ms', true);
+                first := next;
+                PERFORM @extschema@._flake_guard_tree(ticket, next);
+            END LOOP;
+            PERFORM set_config('lock_timeout', lock_timeout, true);
+            locked := locks;
+        EXCEPTION WHEN lock_not_available THEN
+            -- the caller's own lock_timeout, also of many short waits together
+            IF NOT in_use OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
+
+    PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
+                                                   coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));
+
+    -- What the default has been: an identity's, a serial's, or another sequence
+    SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
+    FROM pg_depend d
+    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
+    JOIN pg_sequence q ON q.seqrelid = c.oid
+    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
+           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
+           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
+      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
+                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
+    ORDER BY d.deptype = 'i' DESC LIMIT 1;
+
+    IF FOUND THEN
+        PERFORM @extschema@._flake_guard_relation(ticket, sequence.oid::oid, false);
+        schemas := schemas || sequence.relnamespace;
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+    END IF;
+
+    SELECT o.detail, o.hint INTO problem
+    FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
+                                    CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
+    IF NOT FOUND THEN
+        -- To read a constant of a type can be to execute a check of a domain; and what
+        -- is executed meanwhile can put a domain in its place.
+        SELECT format('View %s has a type in it whose owner, role "%s", can put another in its place, with a check.', c.oid::regclass, u.stranger) AS detail,
+               'Migrate as that role, or drop the view before, and create it again afterwards.' AS hint
+        INTO problem
+        FROM unnest(views) AS v (id)
+        JOIN pg_class c ON c.oid = v.id
+        JOIN pg_rewrite w ON w.ev_class = c.oid
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+        JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+        CROSS JOIN LATERAL @extschema@._flake_type_owner(t.oid, caller) AS u (stranger)
+        WHERE u.stranger IS NOT NULL
+        LIMIT 1;
+    END IF;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = problem.detail,
+            HINT = problem.hint;
+    END IF;
+
+    -- Definitions that are executed again as text must mean then what they mean now.
+    PERFORM @extschema@._flake_check_definitions(ticket, col.relname::name, attribute, coalesce(all_relations, '{}'), coalesce(all_attributes, '{}'),
+                                                 coalesce(views, '{}'));
+
+    IF drop_sequence AND sequence.relowner <> col.relowner AND NOT pg_has_role(col.relowner, sequence.relowner, 'USAGE') THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = format('cannot drop sequence "%s" with the default of column "%s" of table "%s"', sequence.relname, attribute, col.relname),
+            DETAIL = format('It belongs to role "%s".', pg_get_userbyid(sequence.relowner)),
+            HINT = 'Leave out drop_sequence, and drop it by hand if nothing else needs it.';
+    END IF;
+
+    PERFORM @extschema@._flake_check_minting(ticket, target::oid, col.relname::name, attribute, generator, layout, shard, dry_run);
+    steps := @extschema@._flake_migrate_steps(ticket, target, attribute, shard, generator, drop_sequence,
+                                             tables, relations, attributes, views, sequence.oid::oid);
+
+    IF NOT dry_run THEN
+        -- Some are created again from their definitions as text.  The names in these
+        -- must mean then what they mean now.
+        tables := ARRAY(WITH RECURSIVE heir (oid) AS (SELECT unnest(relations)
+                                                      UNION SELECT inhrelid FROM heir JOIN pg_inherits ON inhparent = heir.oid)
+                        SELECT oid FROM heir);
+        view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
+                            WHERE m.step = 0 ORDER BY i);
+        named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
+        types := ARRAY(SELECT DISTINCT d.refobjid
+                       FROM pg_rewrite w
+                       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                       JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+                       WHERE w.ev_class = ANY (views));
+        schemas := schemas || ARRAY(SELECT DISTINCT typnamespace FROM pg_type WHERE oid = ANY (types));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
+        SELECT key INTO problem
+        FROM jsonb_each(named) AS b
+        FULL JOIN jsonb_each(@extschema@._flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
+        WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, col.relname, problem.key),
+                DETAIL = 'A name in its definition would come to mean something else.',
+                HINT = 'Drop it before, and create it again afterwards.';
+        END IF;
+    END IF;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
+END

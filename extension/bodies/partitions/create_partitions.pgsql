@@ -1,0 +1,96 @@
+DECLARE
+    months int := extract(year FROM width) * 12 + extract(month FROM width);
+    days int := extract(day FROM width);
+    rest interval := width - make_interval(months => months, days => days);
+    step pg_catalog.record;
+    first_id bigint;
+    end_id bigint;
+    suffix pg_catalog.text;
+    existing pg_catalog.record;
+    of_parent pg_catalog.record;
+    created bigint[] := '{}';   -- where the new partitions begin
+    steps pg_catalog.text[] := '{}';
+BEGIN
+    PERFORM @extschema@._flake_check_partitioned(parent);
+    IF NOT isfinite(since) OR NOT isfinite(upto) THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = 'partitions must begin and end at a finite time';
+    ELSIF ((months > 0)::int + (days > 0)::int + (rest > '0')::int = 1 AND months >= 0 AND days >= 0 AND rest >= '0') IS NOT TRUE THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+            MESSAGE = format('cannot make partitions of width "%s"', width),
+            HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
+    END IF;
+
+    -- From here on nobody else changes its name, schema or owner.
+    PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, false);
+    SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
+    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
+
+    -- What is made as the owner of the parent looks at the default partition, and
+    -- evaluates its checks; nobody can add one from here on.
+    PERFORM @extschema@._flake_guard_relation(ticket, t.relid::oid, false)
+    FROM pg_partitioned_table p CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
+    WHERE p.partrelid = parent;
+    SELECT c.relname INTO existing
+    FROM pg_partitioned_table p
+    CROSS JOIN LATERAL pg_partition_tree(p.partdefid) t
+    JOIN pg_class c ON c.oid = t.relid
+    WHERE p.partrelid = parent AND NOT @extschema@._flake_trusts(of_parent.relowner, c.relowner)
+      -- its owner can give it another partition, with checks, at any time
+      AND (c.relkind = 'p' OR EXISTS (SELECT FROM pg_constraint WHERE conrelid = c.oid AND contype = 'c'))
+    LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot create partitions of "%s" beside default partition "%s"', of_parent.relname, existing.relname),
+            DETAIL = 'They belong to different roles, and checks of the default partition would be evaluated as the owner of the table.',
+            HINT = 'Give both to one role with ALTER TABLE ... OWNER TO.';
+    END IF;
+
+    WHILE since < upto LOOP
+        SELECT * INTO step FROM @extschema@._flake_partition_step(width, since, zone);
+        first_id := @extschema@.flake_lower(step.since, layout);
+        end_id := @extschema@.flake_lower(step.upto, layout);
+        IF first_id >= end_id THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('layout "%s" has no ids from %s to %s', layout, step.since, step.upto);
+        END IF;
+
+        SELECT p.*, i.inhdetachpending INTO existing
+        FROM @extschema@.flake_partitions(parent, layout) p JOIN pg_inherits i ON i.inhrelid = p.partition
+        WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
+        ORDER BY i.inhdetachpending DESC LIMIT 1;
+        IF NOT FOUND THEN
+            suffix := CASE WHEN months > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMM')
+                           WHEN days > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMMDD')
+                           ELSE to_char(step.since AT TIME ZONE 'UTC', CASE WHEN rest >= '1 minute' THEN '"_p"YYYYMMDD"_"HH24MI"z"'
+                                                                            ELSE '"_p"YYYYMMDD"_"HH24MISSUS"z"' END)
+                      END;
+            -- A name has 63 bytes, and it is the suffix that tells partitions apart.
+            steps := steps || (
+                SELECT ARRAY[[of_parent.relowner::text, parent::text, parent::oid::text,
+                              format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', nspname,
+                                     left(of_parent.relname, i) || suffix, parent, first_id, end_id)]]
+                FROM pg_namespace, generate_series(0, 63) AS i
+                WHERE oid = of_parent.relnamespace AND octet_length(left(of_parent.relname, i)) <= 63 - length(suffix)
+                ORDER BY i DESC LIMIT 1);
+            created := created || first_id;
+        ELSIF existing.inhdetachpending THEN
+            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                MESSAGE = format('partition from %s to %s cannot be created before partition "%s" is detached', step.since, step.upto, existing.partition),
+                DETAIL = 'Detaching it concurrently has begun, and is not complete.',
+                HINT = format('If nobody is doing it, complete it with ALTER TABLE %s DETACH PARTITION %s FINALIZE.', parent, existing.partition);
+        ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
+                MESSAGE = format('partition from %s to %s would overlap partition "%s"', step.since, step.upto, existing.partition),
+                DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
+                                first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
+                HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
+        END IF;
+        since := step.upto;
+    END LOOP;
+
+    -- As the owner: a partition key and a default partition can have code of his.
+    PERFORM @extschema@._flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], '{}'::oid[], steps, false);
+    RETURN QUERY SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
+                 WHERE p.lower_bound = ANY (created) ORDER BY p.lower_bound;
+END

@@ -1,0 +1,82 @@
+DECLARE
+    last_id bigint := @extschema@.flake_lower(before, layout);
+    partition pg_catalog.record;
+    other pg_catalog.record;
+    old pg_catalog.oid[];
+    schemas pg_catalog.oid[];
+    command pg_catalog.text;
+    steps pg_catalog.text[] := '{}';
+BEGIN
+    IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = 'It has a default partition.';
+    END IF;
+    PERFORM @extschema@._flake_check_partitioned(parent);
+
+    IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
+        -- DROP TABLE takes this lock, too.  From here on nobody else changes its
+        -- name or owner, and what its partitions are.
+        PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
+        old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id);
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+    END IF;
+
+    FOR partition IN
+        SELECT p.partition AS oid, c.relowner, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
+               coalesce(p.upper_bound <= last_id, false) AS is_old, i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
+        FROM @extschema@.flake_partitions(parent, layout) p
+        JOIN pg_class c ON c.oid = p.partition
+        JOIN pg_inherits i ON i.inhrelid = c.oid
+        WHERE p.upper_bound <= last_id
+           OR "concurrently" AND i.inhdetachpending
+              AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) q WHERE q.upper_bound <= last_id)
+        ORDER BY i.inhdetachpending DESC, p.upper_bound
+    LOOP
+        -- What foreign keys refer to cannot be dropped while it is a partition.  An
+        -- attempt to detach one may have been broken off: that comes first, because
+        -- until it is complete none can be detached concurrently.
+        -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
+        FOR other IN
+            SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
+            FROM (SELECT k.conrelid FROM pg_constraint k
+                  WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
+                  UNION
+                  SELECT partition.oid::oid) AS r (relation), pg_class p
+            WHERE partition.is_referred_to AND p.oid = parent
+            ORDER BY code, r.relation
+        LOOP
+            IF other.code IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot detach partition %s, to which rows of another table refer', partition.oid),
+                    DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
+                    HINT = 'Give both tables the same owner, or drop what would be evaluated.';
+            END IF;
+            IF NOT "concurrently" THEN
+                steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+            END IF;
+        END LOOP;
+        IF "concurrently" OR partition.is_referred_to THEN
+            steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
+                format('ALTER TABLE %s DETACH PARTITION %s%s', parent, partition.oid,
+                       CASE WHEN partition.inhdetachpending THEN ' FINALIZE' WHEN "concurrently" THEN ' CONCURRENTLY' ELSE '' END)]];
+        END IF;
+        CONTINUE WHEN NOT partition.is_old;
+        command := format('DROP %s %s', partition.kind, partition.oid);
+        IF "concurrently" THEN
+            -- psql goes on after an error, and what is still attached is in use.
+            command := format('DO %L', format(
+                'BEGIN IF (SELECT relispartition FROM pg_catalog.pg_class WHERE oid OPERATOR(pg_catalog.=) %L::pg_catalog.regclass) THEN'
+                || ' RAISE object_not_in_prerequisite_state USING MESSAGE = %L; END IF; %s; END',
+                partition.oid, format('partition %s is not detached yet', partition.oid), command));
+        END IF;
+        steps := steps || ARRAY[[partition.relowner::text, partition.oid::text, partition.oid::oid::text, command]];
+    END LOOP;
+
+    IF NOT "concurrently" AND steps <> '{}' THEN
+        -- As the owners, whose code can be executed when one is detached.
+        PERFORM @extschema@._flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
+    END IF;
+    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
+END

@@ -1,0 +1,70 @@
+-- Guards
+--
+-- Functions in PL/pgSQL are called by functions in SQL, which call by OID and get
+-- a ticket from _flake_guard() first: see guard.c.
+
+CREATE FUNCTION @extschema@._flake_guard(schema text)
+RETURNS @extschema@._flake_ticket
+AS 'MODULE_PATHNAME', 'flake_guard'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_guard(text) IS
+'keeps the extension and its schema from being dropped or renamed until the end of the transaction; for functions of flakeid; errors: 25006 on a standby, 42704 if the extension was dropped, 55000 if its schema was renamed';
+
+CREATE FUNCTION @extschema@._flake_guard_schemas(ticket @extschema@._flake_ticket, schemas oid[])
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_guard_schemas'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_guard_schemas(@extschema@._flake_ticket, oid[]) IS
+'keeps schemas from being dropped or renamed by others until the end of the transaction; for functions of flakeid; error: 3F000 if one does not exist';
+
+CREATE FUNCTION @extschema@._flake_guard_relation(ticket @extschema@._flake_ticket, relation oid, exclusive boolean)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_guard_relation'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_guard_relation(@extschema@._flake_ticket, oid, boolean) IS
+'locks a relation until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 if exclusive and the user may not LOCK TABLE';
+
+CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_guard_tree'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid) IS
+'locks a table or view in mode ACCESS EXCLUSIVE until the end of the transaction, and what inherits from it; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+
+CREATE FUNCTION @extschema@._flake_execute_steps(ticket @extschema@._flake_ticket, schemas oid[], relations oid[],
+    types oid[], steps text[], announce boolean)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_execute_steps'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_execute_steps(@extschema@._flake_ticket, oid[], oid[], oid[], text[], boolean) IS
+'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command, and those without a command look for what that role must not execute: see execute.c; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
+
+CREATE FUNCTION @extschema@._flake_largest(ticket @extschema@._flake_ticket, relation oid, attribute name)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_largest'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_largest(@extschema@._flake_ticket, oid, name) IS
+'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+
+CREATE FUNCTION @extschema@._flake_rebind(ticket @extschema@._flake_ticket, query text,
+    relations oid[], attributes int2[], types oid[], OUT result_types oid[], OUT named oid[])
+AS 'MODULE_PATHNAME', 'flake_rebind'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_rebind(@extschema@._flake_ticket, text, oid[], smallint[], oid[]) IS
+'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing';
+
+-- Anybody may call it: it does no more than SET ROLE would allow.
+CREATE FUNCTION @extschema@._flake_execute_as(role oid, command text)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_execute_as'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_execute_as(oid, text) IS
+'executes a command as a role that the current user may be, with no way back for what it calls: for flake_create_shard(); errors: 42501 if the user is no member of the role, 42704 no such role, 0A000 for COMMIT, COPY and other commands that a function cannot execute';

@@ -1,0 +1,41 @@
+-- Shards
+
+CREATE FUNCTION @extschema@.flake_detach(shard int,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_detach'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 55000 while a change to it is not committed, 55006 if the shard is leased';
+
+CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_attach'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
+'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; null if shard or generator is; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present';
+
+CREATE VIEW @extschema@.flake_shards AS
+SELECT s.generator::regclass AS generator,
+       s.shard,
+       CASE WHEN s.attached THEN 'attached'
+            WHEN EXISTS (SELECT FROM @extschema@.flake_leases l
+                         WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
+            ELSE 'detached'
+       END AS state,
+       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
+       s.changed_at
+FROM @extschema@.flake_shard_state s
+JOIN pg_catalog.pg_class c
+  ON c.oid OPERATOR(pg_catalog.=) s.generator AND c.relkind = 'S';
+
+COMMENT ON VIEW @extschema@.flake_shards IS
+'the shards that were detached, attached or leased on this server';
+COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
+COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
+COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
+COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
+COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
