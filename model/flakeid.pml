@@ -2,10 +2,10 @@
  * flakeid.pml
  *	  A model of how flakeid mints, for the model checker Spin.
  *
- * The rules are those that src/slot.c (M1 to M4), src/horizon.c (H1 to H3) and
- * src/shard.c (F1 to F3) name, and docs/internals/design.md explains.  README.md in this
- * directory says how to read this, which function each step stands for, and
- * what is left out and why.  "make model" checks it.
+ * The rules are those that src/mint/claim.c (M1 to M4), src/mint/horizon.c (H1 to
+ * H3) and src/shard/fence.c (F1 to F3) name, and docs/internals/design.md explains.
+ * README.md in this directory says how to read this, which function each step
+ * stands for, and what is left out and why.  "make model" checks it.
  *
  * A d_step is one step: nothing happens between its parts.  Each is one access to
  * memory that sessions share, or several of which the others cannot tell when

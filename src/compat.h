@@ -20,4 +20,13 @@ typedef int SysCacheIdentifier;
 #define pg_noreturn pg_attribute_noreturn()
 #endif
 
+/* pg_namespace_aclcheck() until PostgreSQL 15 */
+#if PG_VERSION_NUM >= 160000
+#define flake_schema_aclcheck(schema, role, mode) \
+	object_aclcheck(NamespaceRelationId, schema, role, mode)
+#else
+#define flake_schema_aclcheck(schema, role, mode) \
+	pg_namespace_aclcheck(schema, role, mode)
+#endif
+
 #endif							/* FLAKEID_COMPAT_H */

@@ -64,6 +64,9 @@ Generator  *flake_recent_generator = NULL;
 /* The other generators that this session has used, by their sequences. */
 static HTAB *named_generators = NULL;
 
+/* The table that was read to find shards attached. */
+static Oid	checked_in = InvalidOid;
+
 /* Raised by every invalidation, to notice one during a look-up. */
 static uint64 invalidations = 0;
 
@@ -115,7 +118,7 @@ relation_changed(Datum arg, Oid relid)
 	Generator  *generator;
 
 	invalidations++;
-	if (!OidIsValid(relid))
+	if (!OidIsValid(relid) || relid == checked_in)
 		each_generator(forget_catalogs);
 	else if ((generator = known_generator(relid)) != NULL)
 		forget_catalogs(generator);
@@ -387,8 +390,9 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 }
 
 void
-flake_generator_mark_checked(Generator *generator)
+flake_generator_mark_checked(Generator *generator, Oid table)
 {
+	checked_in = table;
 	generator->recent.checked = true;
 	slot_cache_lookup(generator->slots, generator->recent.shard)->checked = true;
 }

@@ -123,7 +123,7 @@ flake_generator_slot(Generator *generator, int32 shard)
 }
 
 /* Notes that the slot found last is that of an attached shard. */
-extern void flake_generator_mark_checked(Generator *generator);
+extern void flake_generator_mark_checked(Generator *generator, Oid table);
 
 /* The assign hook of flakeid.require_attach. */
 extern void flake_assign_require_attach(bool value, void *extra);

@@ -92,9 +92,12 @@ flake_slot_advance(Slot *slot, int64 value)
 void
 flake_slot_rewind(Slot *slot, int64 value)
 {
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+
 	/* Two stores will do: only statistics look at the slot in between. */
 	pg_atomic_write_u64(&slot->resume, (uint64) value);
 	pg_atomic_write_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
+	LWLockRelease(&slot->lock);
 }
 
 int64

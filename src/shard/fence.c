@@ -11,7 +11,9 @@
  *		succeeds on a closed slot.
  *	F2	A slot is opened only by whoever has read in the table of shard states
  *		that the shard is not detached, while holding the shard's lock, which
- *		conflicts with that of detaching and attaching till their end.
+ *		conflicts with that of detaching and attaching till their end; and that
+ *		of all shards, which conflicts with that of others who have written into
+ *		the table, from before they close the slots until their end.
  *	F3	What flake_detach() returns is at or above everything handed out here,
  *		and the first id after flake_attach() is above what it was given.
  *	F4	A transaction that has itself created the table (CREATE EXTENSION) opens
@@ -40,9 +42,11 @@
 #include "settings.h"
 #include "shard/fence.h"
 #include "shard/state.h"
+#include "trust/own_table.h"
 #include "trust/relation.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 
 /* ERROR unless the shard may be minted here. */
 static void
@@ -146,61 +150,45 @@ check_is_new(const Generator *generator)
 				 errhint("Commit first.")));
 }
 
-static bool
-is_same_state(const ShardState *a, const ShardState *b)
-{
-	return a->exists == b->exists && a->attached == b->attached &&
-		a->has_after == b->has_after && a->after == b->after;
-}
-
 void
 flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 {
 	Oid			sequence = generator->sequence;
 	int64		above = FLAKE_PACKED_NONE;
+	OwnTable	table;
 	ShardState	state;
 
 	/* UUIDs and ObjectIDs have no shards. */
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
 	{
 		flake_slot_open(slot->slot, above);
-		flake_generator_mark_checked(generator);
+		flake_generator_mark_checked(generator, InvalidOid);
 		return;
 	}
 
-	/* F2 */
+	/*
+	 * F2.  The table comes before the lock of all shards, as for those who
+	 * have written into it.
+	 */
 	(void) flake_shard_lock(sequence, slot->shard, FLAKE_READ_STATE, true);
-	state = flake_shard_read_state(sequence, slot->shard, function);
-	for (;;)
+	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
+	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
+	state = flake_shard_read_row(&table, sequence, slot->shard);
+	check_state(&state, slot->shard);
+	if (state.has_after)
+		above = flake_layout_packed_up_to(&generator->layout, state.after);
+	if (state.is_new)
 	{
-		ShardState	before;
+		MemoryContext old_context;
 
-		check_state(&state, slot->shard);
-		above = state.has_after
-			? flake_layout_packed_up_to(&generator->layout, state.after)
-			: FLAKE_PACKED_NONE;
-		if (state.is_new)
-		{
-			MemoryContext old_context;
-
-			check_is_new(generator);
-			old_context = MemoryContextSwitchTo(TopTransactionContext);
-			opened_in_doubt = lappend(opened_in_doubt, slot->slot);
-			MemoryContextSwitchTo(old_context);
-		}
-		flake_slot_open(slot->slot, above);
-
-		/*
-		 * Who writes a row by hand does not lock the shard, and closes the
-		 * slot after the commit.  If that was just before this, the row is
-		 * there now.
-		 */
-		before = state;
-		state = flake_shard_read_state(sequence, slot->shard, function);
-		if (is_same_state(&before, &state))
-			break;
-		(void) flake_slot_close(slot->slot);
+		check_is_new(generator);
+		old_context = MemoryContextSwitchTo(TopTransactionContext);
+		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
+		MemoryContextSwitchTo(old_context);
 	}
-	flake_generator_mark_checked(generator);
+	flake_slot_open(slot->slot, above);
+	flake_generator_mark_checked(generator, RelationGetRelid(table.rel));
+	flake_shard_unlock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE);
+	flake_own_table_close(&table);
 	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
 }

@@ -42,9 +42,10 @@ PG_FUNCTION_INFO_V1(flake_keep_triggers);
 PG_FUNCTION_INFO_V1(flake_forget_dropped);
 
 /*
- * Shards of which a restore, or somebody by hand, has written the state.  Their
- * slots are closed when others can see that state, so that what is opened next goes
- * by it.
+ * Shards whose states a restore, or somebody by hand, has written.  The slots are
+ * closed before the commit, and what is opened next goes by the new states: until
+ * the end of the transaction the lock of all shards keeps others from reading the
+ * old ones (F2).
  */
 typedef struct WrittenShard
 {
@@ -66,9 +67,11 @@ close_written(void)
 {
 	ListCell   *lc;
 
+	if (!all_are_written && written_shards == NIL)
+		return;
+	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_CHANGE_STATE, true);
 	if (all_are_written)
 		flake_shmem_each_slot(close_one, NULL);
-
 	foreach(lc, written_shards)
 	{
 		const WrittenShard *written = lfirst(lc);
@@ -82,9 +85,11 @@ transaction_ends(XactEvent event, void *arg)
 {
 	switch (event)
 	{
-		case XACT_EVENT_COMMIT:
+		case XACT_EVENT_PRE_COMMIT:
+		case XACT_EVENT_PRE_PREPARE:
 			close_written();
-			/* FALLTHROUGH */
+			break;
+		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
 			written_shards = NIL;	/* its memory goes with the transaction's */
@@ -101,18 +106,22 @@ flake_keep_init(void)
 	RegisterXactCallback(transaction_ends, NULL);
 }
 
+/* Has the slot closed that a row, with its columns, is about. */
 static void
-close_at_commit(Oid sequence, int32 shard, Oid function)
+close_at_commit(HeapTuple row, TupleDesc desc, Oid function)
 {
-	Oid			key = flake_generator_key(sequence, function);
+	bool		isnull[2];
+	Oid			sequence = DatumGetObjectId(heap_getattr(row, STATE_GENERATOR, desc, &isnull[0]));
+	int32		shard = DatumGetInt32(heap_getattr(row, STATE_SHARD, desc, &isnull[1]));
 	MemoryContext old_context;
 	WrittenShard *written;
+	Oid			key;
 
+	if (isnull[0] || isnull[1])
+		return;
+	key = flake_generator_key(sequence, function);
 	if (key == FLAKE_UUID || key == FLAKE_OBJECTID)
 		return;
-
-	/* Shared memory is attached here, where that can still fail. */
-	flake_shmem_visit_slot(key, shard, close_one, NULL);
 	old_context = MemoryContextSwitchTo(TopTransactionContext);
 	written = palloc(sizeof(WrittenShard));
 	written->key = key;
@@ -130,11 +139,16 @@ static const char has_another[] = "its owner has another shard";
  * Both tables begin with the same columns and have the same key.
  */
 static const char *
-reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row,
-			   Oid sequence, int32 shard)
+reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row)
 {
+	TupleDesc	desc = RelationGetDescr(table->rel);
+	bool		isnull[2];
+	Oid			sequence = DatumGetObjectId(heap_getattr(row, STATE_GENERATOR, desc, &isnull[0]));
+	int32		shard = DatumGetInt32(heap_getattr(row, STATE_SHARD, desc, &isnull[1]));
 	ScanKeyData keys[2];
 
+	if (isnull[0] || isnull[1])
+		return NULL;			/* an error of PostgreSQL's */
 	flake_shard_init_keys(keys, sequence, shard);
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)))
 		return no_generator;
@@ -142,13 +156,11 @@ reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row,
 		return there_already;
 	if (id == LEASES)
 	{
-		bool		isnull;
-		Datum		owner = heap_getattr(row, LEASE_OWNER, RelationGetDescr(table->rel),
-										 &isnull);
+		Datum		owner = heap_getattr(row, LEASE_OWNER, desc, &isnull[0]);
 
 		ScanKeyEntryInitialize(&keys[1], 0, LEASE_OWNER, BTEqualStrategyNumber,
 							   InvalidOid, C_COLLATION_OID, F_TEXTEQ, owner);
-		if (!isnull && flake_own_table_has(table, table->second_index,
+		if (!isnull[0] && flake_own_table_has(table, table->second_index,
 										   lengthof(keys), keys))
 			return has_another;
 	}
@@ -185,8 +197,6 @@ keep_row(const TriggerData *data, Oid function)
 {
 	const OwnTableId id = strcmp(RelationGetRelationName(data->tg_relation),
 								 "flake_leases") == 0 ? LEASES : SHARD_STATE;
-	HeapTuple	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event)
-	? data->tg_newtuple : data->tg_trigtuple;
 	const char *reason = NULL;
 	OwnTable	table;
 
@@ -195,21 +205,15 @@ keep_row(const TriggerData *data, Oid function)
 	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation))
 	{
 		TupleDesc	desc = RelationGetDescr(table.rel);
-		bool		isnull[2];
-		Datum		sequence = heap_getattr(row, STATE_GENERATOR, desc, &isnull[0]);
-		Datum		shard = heap_getattr(row, STATE_SHARD, desc, &isnull[1]);
 
-		if (!isnull[0] && !isnull[1])
-		{
-			if (TRIGGER_FIRED_BY_INSERT(data->tg_event))
-				reason = reason_to_skip(id, &table, row, DatumGetObjectId(sequence),
-										DatumGetInt32(shard));
-			if (reason != NULL)
-				warn_of_skipped(data, reason);
-			else
-				close_at_commit(DatumGetObjectId(sequence), DatumGetInt32(shard),
-								function);
-		}
+		if (TRIGGER_FIRED_BY_INSERT(data->tg_event))
+			reason = reason_to_skip(id, &table, data->tg_trigtuple);
+		if (reason != NULL)
+			warn_of_skipped(data, reason);
+		else
+			close_at_commit(data->tg_trigtuple, desc, function);
+		if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
+			close_at_commit(data->tg_newtuple, desc, function);
 	}
 	flake_own_table_close(&table);
 	return reason == NULL;
@@ -246,8 +250,7 @@ flake_keep_state(PG_FUNCTION_ARGS)
 	/* An apply worker, PostgreSQL's own or another's */
 	if (MyBgworkerEntry != NULL || !TRIGGER_FIRED_FOR_ROW(data->tg_event))
 		return PointerGetDatum(NULL);
-	if (!TRIGGER_FIRED_BY_DELETE(data->tg_event) &&
-		!keep_row(data, fcinfo->flinfo->fn_oid))
+	if (!keep_row(data, fcinfo->flinfo->fn_oid))
 		return PointerGetDatum(NULL);
 	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
 						   ? data->tg_newtuple : data->tg_trigtuple);
@@ -268,7 +271,6 @@ keep_trigger(Relation rel, const char *name)
 			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
 		all_are_written = true;
-		flake_shmem_each_slot(close_one, NULL);
 		if (!ConditionalLockRelation(rel, ShareRowExclusiveLock))
 			return;
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||

@@ -11,6 +11,10 @@
  * transaction.  So no two transactions change a shard's row in either table, and
  * what is read there under the lock has been committed, or is our own.
  *
+ * Rows that are written by hand, or by a restore, are not written under the
+ * shard's lock.  Their transaction takes that of FLAKE_ALL_SHARDS before it commits
+ * (see keep.c).  Whoever reads a state to open a slot takes both.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -75,24 +79,23 @@ is_our_version(HeapTuple row)
 }
 
 ShardState
-flake_shard_read_state(Oid sequence, int32 shard, Oid function)
+flake_shard_read_row(const OwnTable *table, Oid sequence, int32 shard)
 {
-	OwnTable	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	ShardState	state = {0};
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	row;
 
 	flake_shard_init_keys(keys, sequence, shard);
-	state.is_new = flake_is_new(table.rel);
-	state.in_doubt = !state.is_new && flake_has_new_file(table.rel);
-	row = flake_own_table_find(&table, table.index, 2, keys);
+	state.is_new = flake_is_new(table->rel);
+	state.in_doubt = !state.is_new && flake_has_new_file(table->rel);
+	row = flake_own_table_find(table, table->index, 2, keys);
 	if (row != NULL)
 	{
 		Datum		values[STATE_COLUMNS];
 		bool		nulls[STATE_COLUMNS];
 
-		heap_deform_tuple(row, RelationGetDescr(table.rel), values, nulls);
+		heap_deform_tuple(row, RelationGetDescr(table->rel), values, nulls);
 		state.exists = true;
 		state.attached = DatumGetBool(values[STATE_ATTACHED - 1]);
 		state.has_after = !nulls[STATE_AFTER - 1];
@@ -100,10 +103,19 @@ flake_shard_read_state(Oid sequence, int32 shard, Oid function)
 			state.after = DatumGetInt64(values[STATE_AFTER - 1]);
 	}
 
-	scan = systable_beginscan(table.rel, table.index, true, SnapshotAny, 2, keys);
+	scan = systable_beginscan(table->rel, table->index, true, SnapshotAny, 2, keys);
 	while (HeapTupleIsValid(row = systable_getnext(scan)))
 		state.in_doubt |= is_our_version(row);
 	systable_endscan(scan);
+	return state;
+}
+
+ShardState
+flake_shard_read_state(Oid sequence, int32 shard, Oid function)
+{
+	OwnTable	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
+	ShardState	state = flake_shard_read_row(&table, sequence, shard);
+
 	flake_own_table_close(&table);
 	return state;
 }

@@ -20,6 +20,9 @@
 #define FLAKE_CHANGE_LEASE	ShareRowExclusiveLock
 #define FLAKE_CHANGE_STATE	ExclusiveLock
 
+/* As a sequence, with shard 0: all shards of the database. */
+#define FLAKE_ALL_SHARDS	InvalidOid
+
 /* Locks a shard.  False if that would mean waiting, and wait is false. */
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
@@ -37,6 +40,9 @@ typedef struct ShardState
 
 /* Reads the state of a shard, which is locked in any mode, as it is now. */
 extern ShardState flake_shard_read_state(Oid sequence, int32 shard, Oid function);
+
+/* The same, where the table is open. */
+extern ShardState flake_shard_read_row(const OwnTable *table, Oid sequence, int32 shard);
 
 /* Whether a shard, which is locked in any mode, is detached here. */
 extern bool flake_shard_is_detached(Oid sequence, int32 shard, Oid function);

@@ -14,9 +14,9 @@
  *	G1	A function in PL/pgSQL is called by one in SQL, whose body was parsed when
  *		the extension was created: it calls by OID.  It first calls flake_guard().
  *	G2	flake_guard() locks the extension, as a command that drops it would, and
- *		the schema's row in pg_namespace, as a command that renames it would.  Both
- *		stay locked to the end of the transaction.  Then it compares the schema's
- *		name with the one that was written into the functions.
+ *		the schema and its row in pg_namespace, as a command that renames it would.
+ *		They stay locked to the end of the transaction.  Then it compares the
+ *		schema's name with the one that was written into the functions.
  *	G3	The functions in PL/pgSQL have a parameter of type flake_ticket, of which
  *		only flake_guard() makes values.  So nobody can call them without it.
  *	G4	They call with arguments of exactly the declared types, so that no other
@@ -43,6 +43,7 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "executor/tuptable.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -91,6 +92,7 @@ flake_guard_schema(Oid schema)
 	TupleTableSlot *slot = table_slot_create(namespaces, NULL);
 	bool		exists;
 
+	LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
 	for (;;)
 	{
 		HeapTuple	tuple = SearchSysCacheCopy1(NAMESPACEOID,
@@ -104,12 +106,15 @@ flake_guard_schema(Oid schema)
 
 		/*
 		 * The name is a unique key, so a change of it conflicts with this,
-		 * and a change of privileges does not.
+		 * and a change of privileges does not.  A transaction that has
+		 * changed only those has made another version of the row, and can go
+		 * on to change the name there: so that one is locked, too.
 		 */
 		result = table_tuple_lock(namespaces, &tuple->t_self,
 								  GetActiveSnapshot(), slot,
 								  GetCurrentCommandId(false),
-								  LockTupleKeyShare, LockWaitBlock, 0,
+								  LockTupleKeyShare, LockWaitBlock,
+								  TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS,
 								  &failure);
 		heap_freetuple(tuple);
 		if (result != TM_Updated && result != TM_Deleted)
@@ -181,7 +186,7 @@ oid_array(ArrayType *array, int *count)
  * _flake_guard_schemas(ticket _flake_ticket, schemas oid[]) returns void
  *
  * Keeps schemas from being renamed and dropped by others until the end of the
- * transaction.
+ * transaction.  That is for a user who may do something there.
  */
 Datum
 flake_guard_schemas(PG_FUNCTION_ARGS)
@@ -191,6 +196,11 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < count; i++)
 	{
+		if (get_namespace_name(schemas[i]) != NULL &&
+			flake_schema_aclcheck(schemas[i], GetUserId(), ACL_USAGE) != ACLCHECK_OK &&
+			flake_schema_aclcheck(schemas[i], GetUserId(), ACL_CREATE) != ACLCHECK_OK)
+			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
+						   get_namespace_name(schemas[i]));
 		if (!flake_guard_schema(schemas[i]))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_SCHEMA),

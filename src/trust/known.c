@@ -13,8 +13,10 @@
 
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "storage/lmgr.h"
 #include "trust/known.h"
 #include "trust/relation.h"
 #include "utils/array.h"
@@ -114,6 +116,15 @@ flake_look_at_extension(Oid function)
 
 	own.function = function;
 	own.extension = getExtensionOfObject(ProcedureRelationId, function);
+
+	/*
+	 * G2 once more: a ticket can outlive the lock that it stands for, if a
+	 * subtransaction is undone.
+	 */
+	if (OidIsValid(own.extension))
+		LockDatabaseObject(ExtensionRelationId, own.extension, 0, AccessShareLock);
+	if (getExtensionOfObject(ProcedureRelationId, function) != own.extension)
+		own.extension = InvalidOid;
 	own.schema = flake_look_at_schema(get_func_namespace(function));
 	return own;
 }

@@ -58,6 +58,8 @@ call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
 	FmgrInfo	flinfo;
 	Datum		result;
 
+	if (schema == NULL)
+		flake_changed_meanwhile("extension \"flakeid\"");
 	names = lappend(names, makeString(pstrdup(name)));
 	callee = LookupFuncName(names, 2, types, false);
 	if (getExtensionOfObject(ProcedureRelationId, callee) !=
