@@ -530,16 +530,44 @@ ok( $stderr eq '' ? $stdout <= $bound : $stderr =~ /55000: shard 4 is detached/,
   or diag "bound $bound, $stdout$stderr";
 is(code($one, 'SELECT flake_id(4)'), '55000', 'open: no more ids');
 
-# A row that is written by hand takes no lock.
+# A row that is written by hand does not take the shard's lock.  Its commit waits
+# for those who have read the state, and they for it.
+my $by_hand =
+  q{INSERT INTO flake_shard_state VALUES ('flake_default', %d, false, NULL, now())};
 stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(814)');
-value($two,
-	q{INSERT INTO flake_shard_state VALUES ('flake_default', 814, false, NULL, now())}
-);
+send_query($two, sprintf $by_hand, 814);
+ok(waits_for($two, $one), 'open: a row written by hand waits for who has read the state');
 let_go($one);
-is(error_code(get_answer($one)),
-	'55000', 'open: a row written by hand meanwhile is seen');
+like(answer($one), qr/^\d+$/, 'open: that one may finish');
+answer($two);
 is(code($_, 'SELECT flake_id(814)'), '55000', 'open: a row written by hand counts')
   foreach $one, $two;
+
+stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(816)');
+send_query($two, 'BEGIN; LOCK TABLE flake_shard_state');
+ok(waits_for($two, $one), 'open: so does who locks the table');
+let_go($one);
+answer($one);
+answer($two);
+value($two, sprintf $by_hand, 816);
+send_query($one, 'SELECT flake_id(817)');
+ok(waits_for($one, $two), 'open: and the next waits for that');
+value($two, 'COMMIT');
+answer($one);
+is(code($one, 'SELECT flake_id(816)'), '55000', 'open: a row written under that lock counts');
+
+value($two, 'BEGIN; ' . sprintf $by_hand, 818);
+value($two, q(PREPARE TRANSACTION 'by hand'));
+send_query($one, 'SELECT flake_id(818)');
+wait_until(
+	sub {
+		value($two,
+			q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND query ~ 'flake_id\(818\)')
+		) eq '1';
+	},
+	'open: a prepared transaction that has written is waited for');
+value($two, q(COMMIT PREPARED 'by hand'));
+is(error_code(get_answer($one)), '55000', 'open: and what it has written counts');
 
 # In one session: who has closed it has the lock till its commit.
 value($one, 'SELECT flake_attach(4); SELECT flake_id(4)');

@@ -122,7 +122,10 @@ flake_generator_slot(Generator *generator, int32 shard)
 	return &generator->recent;
 }
 
-/* Notes that the slot found last is that of an attached shard. */
+/*
+ * Notes that the slot found last is that of a shard that is attached, as a table
+ * says that was read; it is looked up again when that changes or is dropped.
+ */
 extern void flake_generator_mark_checked(Generator *generator, Oid table);
 
 /* The assign hook of flakeid.require_attach. */
