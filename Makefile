@@ -16,29 +16,57 @@ DATA_built = $(patsubst %.in,%,$(wildcard extension/*.sql.in))
 SCRIPTS = scripts/flakeid-move-shard
 OBJS = \
 	src/flakeid.o \
-	src/mint.o \
-	src/shard.o \
-	src/lease.o \
-	src/partition.o \
-	src/guard.o \
-	src/execute.o \
-	src/copy.o \
-	src/own_table.o \
-	src/route.o \
-	src/wide.o \
-	src/inspect.o \
-	src/text.o \
-	src/seal.o \
-	src/admin.o \
-	src/columns.o \
-	src/stat.o \
-	src/generator.o \
-	src/horizon.o \
-	src/slot.o \
-	src/shmem.o \
-	src/layout_type.o \
-	src/preset.o \
-	src/layout.o
+	src/sql/mint.o \
+	src/sql/inspect.o \
+	src/sql/layouts.o \
+	src/sql/text.o \
+	src/sql/seal.o \
+	src/sql/wide.o \
+	src/sql/stat.o \
+	src/sql/create.o \
+	src/sql/show.o \
+	src/sql/advance.o \
+	src/sql/rewind.o \
+	src/sql/columns.o \
+	src/sql/partition.o \
+	src/shard/lease.o \
+	src/shard/lease_search.o \
+	src/shard/keep.o \
+	src/shard/attach.o \
+	src/shard/fence.o \
+	src/shard/lease_row.o \
+	src/shard/state.o \
+	src/shard/route.o \
+	src/mint/exceed.o \
+	src/mint/generator.o \
+	src/mint/definition.o \
+	src/mint/claim.o \
+	src/mint/horizon.o \
+	src/mint/horizon_page.o \
+	src/mint/slot.o \
+	src/mint/shmem.o \
+	src/mint/shmem_free.o \
+	src/mint/shmem_area.o \
+	src/trust/execute_steps.o \
+	src/trust/other_end.o \
+	src/trust/step.o \
+	src/trust/execute.o \
+	src/trust/known.o \
+	src/trust/rebind.o \
+	src/trust/copy_index.o \
+	src/trust/guard.o \
+	src/trust/search.o \
+	src/trust/own_table_rows.o \
+	src/trust/own_table.o \
+	src/trust/role.o \
+	src/trust/relation.o \
+	src/layout/layout_type.o \
+	src/layout/preset.o \
+	src/layout/message.o \
+	src/layout/layout_text.o \
+	src/layout/instant.o \
+	src/layout/layout.o \
+	src/settings.o
 
 # unused-parameter: PostgreSQL's headers have such, and so has every function
 # that takes PG_FUNCTION_ARGS but no argument.
@@ -46,6 +74,9 @@ PG_CFLAGS = \
 	-Wall \
 	-Wextra \
 	-Wno-unused-parameter
+
+# Includes are written from src/ on.
+PG_CPPFLAGS = -I$(srcdir)/src
 
 # XXH64, for flake_shard_for()
 SHLIB_LINK = -lxxhash
@@ -116,7 +147,7 @@ endif
 include $(PGXS)
 
 # PGXS does not track headers.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*.h)
+$(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h)
 
 extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/* extension/*/*/*)
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@

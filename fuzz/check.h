@@ -15,7 +15,8 @@
 #ifndef FLAKEID_CHECK_H
 #define FLAKEID_CHECK_H
 
-#include "layout.h"
+#include "layout/layout.h"
+#include "layout/layout_text.h"
 
 /* Ends the program, after a message, unless the condition holds. */
 #define CHECK(condition) \

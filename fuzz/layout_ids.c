@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "check.h"
-#include "preset.h"
+#include "layout/preset.h"
 
 int
 LLVMFuzzerTestOneInput(const uint8 *data, size_t size)

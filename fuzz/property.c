@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "preset.h"
+#include "layout/preset.h"
 
 #define SEED		INT64CONST(1314220021721)
 #define NLAYOUTS	20000

@@ -3,7 +3,7 @@
  *	  A model of how flakeid mints, for the model checker Spin.
  *
  * The rules are those that src/slot.c (M1 to M4), src/horizon.c (H1 to H3) and
- * src/shard.c (F1 to F3) name, and docs/design.md explains.  README.md in this
+ * src/shard.c (F1 to F3) name, and docs/internals/design.md explains.  README.md in this
  * directory says how to read this, which function each step stands for, and
  * what is left out and why.  "make model" checks it.
  *

@@ -5,7 +5,7 @@
 =head1 NAME
 
 FlakeDoc - the code blocks of a Markdown file, so that what the documentation
-shows is what the tests run
+shows is what the tests run; and its links and headings
 
 =head1 SYNOPSIS
 
@@ -15,6 +15,9 @@ shows is what the tests run
   {
       print "$block->{line}: $block->{language}\n$block->{text}";
   }
+
+  my @links = links('README.md');         # [line, 'docs/design.md#fencing'], ...
+  my @anchors = anchors('README.md');     # what can stand behind the #
 
 =head1 DESCRIPTION
 
@@ -37,7 +40,11 @@ use warnings;
 use Exporter 'import';
 use PostgreSQL::Test::Utils;
 
-our @EXPORT = qw(blocks);
+our @EXPORT = qw(
+  anchors
+  blocks
+  links
+);
 
 =pod
 
@@ -60,8 +67,6 @@ order:
 
 A comment with no block after it before other text comes as a block of the
 language 'directive', with an empty text.
-
-=back
 
 =cut
 
@@ -149,5 +154,83 @@ sub blocks
 	  if defined $block || defined $comment;
 	return @blocks;
 }
+
+# The lines of a file; those of code blocks are empty.
+sub text_lines
+{
+	my ($path) = @_;
+	my $in_block = 0;
+	my @lines = split /\n/, slurp_file($path);
+
+	foreach my $line (@lines)
+	{
+		my $is_fence = $line =~ /^```/;
+
+		$line = '' if $is_fence || $in_block;
+		$in_block = !$in_block if $is_fence;
+	}
+	return @lines;
+}
+
+=pod
+
+=item links($path)
+
+Returns a reference to an array for each link and picture of the file: the number of
+its line, and what it leads to.  Code is left out.
+
+=cut
+
+sub links
+{
+	my ($path) = @_;
+	my $number = 0;
+	my @links;
+
+	# The text of a link can go over two lines: only its end matters.
+	foreach my $line (text_lines($path))
+	{
+		$number++;
+		$line =~ s/`[^`]*`//g;
+		push @links, [ $number, $1 ]
+		  while $line =~ /(?:\]\(|\b(?:src|href)=")([^)"\s]+)[)"]/g;
+	}
+	return @links;
+}
+
+=pod
+
+=item anchors($path)
+
+Returns the anchors that GitHub gives to the headings of the file: the text in small
+letters, without punctuation, with hyphens for blanks, and with a number from the
+second one of a name on.
+
+=cut
+
+sub anchors
+{
+	my ($path) = @_;
+	my (@anchors, %count);
+
+	foreach my $line (text_lines($path))
+	{
+		my ($heading) = $line =~ /^#{1,6}\s+(.*?)\s*#*\s*$/ or next;
+
+		$heading =~ s/\[([^\]]*)\]\([^)]*\)/$1/g;
+		$heading = lc $heading;
+		$heading =~ s/[^\w\- ]//g;
+		$heading =~ tr/ /-/;
+		push @anchors,
+		  $count{$heading}++ ? "$heading-" . ($count{$heading} - 1) : $heading;
+	}
+	return @anchors;
+}
+
+=pod
+
+=back
+
+=cut
 
 1;

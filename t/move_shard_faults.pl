@@ -282,6 +282,12 @@ CREATE TABLE forced (id bigint PRIMARY KEY);
 ALTER TABLE forced OWNER TO app;
 ALTER TABLE forced ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 REVOKE DELETE ON forced FROM app;
+CREATE TABLE of_app (id bigint PRIMARY KEY CHECK (id > 0));
+ALTER TABLE of_app OWNER TO app;
+CREATE TABLE of_app_checked (id bigint PRIMARY KEY CHECK (flake_shard(id) = 10));
+ALTER TABLE of_app_checked OWNER TO app;
+CREATE FUNCTION flakeid_fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+ALTER FUNCTION flakeid_fence OWNER TO app;
 
 CREATE SCHEMA role_11;
 CREATE ROLE "Only here";
@@ -330,9 +336,14 @@ like($printed, $_, "all kinds of faults: $_")
   qr/incomparable\.d, with no/,
   qr/constraint not_valid_id_check of .*validate it/,
   qr/trigger "Always" of table bad_10\.audited is ENABLE ALWAYS.*--fire-triggers/,
-  qr/trigger as_replica .* is ENABLE REPLICA/;
+  qr/trigger as_replica .* is ENABLE REPLICA/,
+  qr/function bad_10\.flakeid_fence\(\) belongs to app/,
+  $node{beta}->pg_version < 16
+  ? qr/table bad_10\.of_app has checks.* of its owner app,.*--trust-owners/
+  : ();
 unlike($printed, $_, "no fault: $_")
-  foreach qr/incomparable\.(id|e|f)/, qr/full_with_key/, qr/trigger origin/;
+  foreach qr/incomparable\.(id|e|f)/, qr/full_with_key/, qr/trigger origin/,
+  qr/of_app_checked/;
 
 # From version 16 on changes are applied as the table's owner.
 my $as_owner = $version >= 160000 ? \&like : \&unlike;
@@ -668,6 +679,22 @@ SKIP:
 	stopped($name, $run, 55, qr/File too large.*on the target: see above/s);
 	completes($name, 55);
 }
+
+#
+# The function that refuses writes is a superuser's.
+#
+
+$run = run_to_step(6, 59);
+sql('alpha', q(
+GRANT CREATE, USAGE ON SCHEMA photos_59 TO app;
+SET ROLE app;
+CREATE FUNCTION photos_59.flakeid_fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+));
+unblock('alpha');
+stopped('a fence of another owner',
+	$run, 59, qr/flakeid_fence\(\) does not belong to a superuser/);
+sql('alpha', 'DROP FUNCTION photos_59.flakeid_fence()');
+completes('a fence of another owner', 59);
 
 #
 # Definitions that change meanwhile; a reader, and --undo.

@@ -2,7 +2,7 @@
 
 # What two sessions may do to each other within a few instructions: each such
 # window is held open, by a session that is stopped in it, while others do what
-# they may.  docs/races.md lists the windows and the tests, and says of those
+# they may.  docs/internals/races.md lists the windows and the tests, and says of those
 # that are not tested why they cannot be.
 #
 # To be stopped at a certain place, sessions run flakeid as it is, but compiled
@@ -42,11 +42,14 @@ sub compile_library
 	local @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
 	delete @ENV{qw(MAKEFLAGS MFLAGS MAKELEVEL COPT)};
 
-	mkdir "$directory/src" or die "$directory/src: $!";
 	copy("$source/Makefile", $directory) or die "Makefile: $!";
-	foreach my $file (glob "$source/src/*.[ch]")
+	foreach my $folder ('src', map { s{^\Q$source/}{}r } glob "$source/src/*/")
 	{
-		copy($file, "$directory/src") or die "$file: $!";
+		mkdir "$directory/$folder" or die "$directory/$folder: $!";
+		foreach my $file (glob "$source/$folder/*.[ch]")
+		{
+			copy($file, "$directory/$folder") or die "$file: $!";
+		}
 	}
 	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
 		"$FindBin::RealBin/stops.c") == 0
@@ -613,7 +616,7 @@ cmp_ok(value($one, q(SELECT flake_id(5, 'dense'))), '>', $above,
 
 # setval(), which knows nothing of it.
 $horizon = horizon_of_dense();
-stop_at($one, 'enter write_page_horizon', up_to($horizon + 1, 6));
+stop_at($one, 'enter flake_horizon_page_write', up_to($horizon + 1, 6));
 send_query($two, q(SELECT setval('dense', 1000000)));
 ok(waits_inside($two), 'extend: setval() waits between reading and writing');
 let_go($one);

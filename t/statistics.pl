@@ -2,7 +2,7 @@
 
 # flake_stat counts every id that a client was given, and those that were minted
 # for nothing, from all sessions together; and an exporter can read it with what
-# docs/monitoring.md says.
+# docs/monitoring.md says and docs/monitoring/ has.
 
 use strict;
 use warnings;
@@ -13,6 +13,7 @@ use FlakeDoc;
 use FlakeTest;
 use HTTP::Tiny;
 use IPC::Run;
+use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -30,6 +31,7 @@ $node->safe_psql(
 	'postgres', q(
 CREATE EXTENSION flakeid;
 CREATE ROLE exporter LOGIN IN ROLE pg_monitor;
+SELECT flake_lease('a process');
 CREATE TABLE stop ();
 SELECT flake_create_generator('item_id', 'snowflake'), flake_create_generator('slow_id', 'ts:50 shard:12 seq:2 epoch=2026-01-01');
 CREATE TABLE item (id bigint PRIMARY KEY DEFAULT flake_id(9, 'item_id'), what text);
@@ -164,9 +166,6 @@ is( value(
 my ($query) =
   grep { $_->{language} eq 'sql' && $_->{text} =~ /issued_total/ }
   blocks("$FindBin::RealBin/../docs/monitoring.md");
-my ($yaml) =
-  grep { $_->{language} eq 'yaml' }
-  blocks("$FindBin::RealBin/../docs/monitoring.md");
 my $rows = $node->safe_psql(
 	'postgres',
 	$query->{text} =~ s/;\s*\z//r,
@@ -180,6 +179,64 @@ like(
 is(code($session, 'SET ROLE exporter; SELECT flake_stat_reset()'),
 	'42501', 'pg_monitor cannot set it back');
 value($session, 'RESET ROLE');
+
+#
+# The files in docs/monitoring/: the exporter's queries give what they promise, and
+# alerts and dashboard use no other metrics.
+#
+
+my $files = "$FindBin::RealBin/../docs/monitoring";
+my %metrics;
+
+foreach my $part (split /^(?=\w+:$)/m, slurp_file("$files/postgres_exporter.yaml"))
+{
+	my ($name) = $part =~ /^(\w+):$/m or next;
+	my ($sql) = $part =~ /^  query: \|\n((?:    .*\n)+)/m;
+	my %usage = $part =~ /^    - (\w+): \{usage: (\w+),/mg;
+	my ($columns) = split /\n/,
+	  $node->safe_psql(
+		'postgres',
+		"\\pset tuples_only off\n$sql",
+		extra_params => [ '-U', 'exporter' ]);
+
+	is_deeply(
+		[ sort split /\|/, $columns ],
+		[ sort keys %usage ],
+		"$name: the query, by pg_monitor, has the columns that are described");
+	$metrics{"${name}_$_"} = 1 foreach grep { $usage{$_} ne 'LABEL' } keys %usage;
+}
+
+my %used = (
+	'alerts.yaml' =>
+	  join("\n", slurp_file("$files/alerts.yaml") =~ /^ +expr: (.*)$/mg),
+	'dashboard.json' => do
+	{
+		my $dashboard = decode_json(slurp_file("$files/dashboard.json"));
+
+		join "\n",
+		  (map { $_->{expr} } map { @{ $_->{targets} } } @{ $dashboard->{panels} }),
+		  (map { $_->{query} } @{ $dashboard->{templating}{list} });
+	});
+foreach my $file (sort keys %used)
+{
+	my %names = map { $_ => 1 } $used{$file} =~ /\b(flakeid_\w+)/g;
+
+	cmp_ok(scalar keys %names, '>', 3, "$file: uses metrics");
+	is_deeply([ sort grep { !$metrics{$_} } keys %names ],
+		[], "$file: all of them are the exporter's");
+}
+
+my @explained = slurp_file("$files/../monitoring.md") =~ /^\| `(Flakeid\w+)`/mg;
+my @alerts = slurp_file("$files/alerts.yaml") =~ /^ +- alert: (\w+)$/mg;
+is_deeply(\@explained, \@alerts, 'the page explains the alerts, in their order');
+
+SKIP:
+{
+	skip 'promtool is not installed (prometheus)', 1
+	  unless grep { -x "$_/promtool" } split /:/, $ENV{PATH};
+	command_ok([ 'promtool', 'check', 'rules', "$files/alerts.yaml" ],
+		'Prometheus takes the alerts');
+}
 
 my ($exporter) =
   grep { -x }
@@ -199,7 +256,6 @@ SKIP:
 	my $port = PostgreSQL::Test::Cluster::get_free_port();
 	my $metrics = '';
 
-	append_to_file("$directory/flakeid.yaml", $yaml->{text});
 	{
 		local $ENV{DATA_SOURCE_NAME} = join ' ', 'host=' . $node->host,
 		  'port=' . $node->port,
@@ -207,7 +263,7 @@ SKIP:
 		$run = IPC::Run::start(
 			[
 				$exporter,
-				"--extend.query-path=$directory/flakeid.yaml",
+				"--extend.query-path=$files/postgres_exporter.yaml",
 				"--web.listen-address=127.0.0.1:$port"
 			],
 			'<',
@@ -248,6 +304,11 @@ SKIP:
 		qr/^# TYPE flakeid_waits_total counter$/m,
 		'the exporter knows a counter');
 	like($metrics, qr/^flakeid_ahead_seconds\{/m, 'and a gauge');
+	like(
+		$metrics,
+		qr/^flakeid_generator_horizon_ahead_seconds\{.*"flake_default".*\} \S*\d/m,
+		'and a horizon');
+	like($metrics, qr/^flakeid_leases_held\{.*\} 1$/m, 'and leases');
 	$run->kill_kill;
 	undef $run;
 }

@@ -1,6 +1,6 @@
 # Sourced by tools/inside for make coverage: the tests with flakeid compiled to
 # count what is run. Shows the lines and the branches of src/ that were not, and
-# fails if that is more than these percentages leave. docs/coverage.md says why
+# fails if that is more than these percentages leave. docs/internals/coverage.md says why
 # each of them is not.
 lines=95
 branches=85

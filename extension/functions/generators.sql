@@ -8,7 +8,7 @@ AS 'MODULE_PATHNAME', 'flake_create_generator'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_create_generator(text, @extschema@.flake_layout, bigint) IS
-'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, 22003 or 22023 if no id of the layout exceeds after at all or at present';
+'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, such as 42P07 the name is taken, 42501 no CREATE on the schema, 3F000 no such schema, 42601 or 42602 not a name, and 22003 or 22023 if no id of the layout exceeds after at all or at present, 22004 for null, 25006 read-only, 42809 in a schema for temporary objects, 0A000 or 55000 if an event trigger has changed the sequence';
 
 CREATE FUNCTION @extschema@.flake_layout_of(generator regclass)
 RETURNS @extschema@.flake_layout
@@ -50,7 +50,7 @@ AS 'MODULE_PATHNAME', 'flake_advance'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
-'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if no id of every shard exceeds it at all or at present, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids';
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if not every shard has ids above it at all or at present, 25006 read-only, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
 RETURNS boolean
@@ -58,7 +58,7 @@ AS 'MODULE_PATHNAME', 'flake_would_exceed'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
-'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 42501 without USAGE on the generator, 42809 for generators of wide ids';
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 25006 on a standby, 42501 without USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped';
 
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)
@@ -67,7 +67,7 @@ AS 'MODULE_PATHNAME', 'flake_rewind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) IS
-'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 22023 if nothing was handed out above, 55000 if it refuses';
+'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 22003 if it has no ids below, 22023 if nothing was handed out above, 25001 not READ COMMITTED, 25006 read-only, 42501 for others than superusers, 42809 for what is no generator, 42P01 if it has been dropped, 55000 if it refuses';
 
 CREATE VIEW @extschema@.flake_generators AS
 SELECT g.generator,

@@ -7,7 +7,7 @@ AS 'MODULE_PATHNAME', 'flake_timestamp'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_timestamp(bigint, @extschema@.flake_layout) IS
-'when an id was minted, to the tick of its layout; null if that has no time';
+'when an id was minted, to the tick of its layout; null if that has no time; error: 22008 if timestamptz cannot hold it';
 
 CREATE FUNCTION @extschema@.flake_shard(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -35,7 +35,7 @@ AS 'MODULE_PATHNAME', 'flake_decode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_decode(bigint, @extschema@.flake_layout) IS
-'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number';
+'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; error: 22008 if timestamptz cannot hold the time';
 
 CREATE FUNCTION @extschema@.flake_fields(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -44,7 +44,7 @@ AS 'MODULE_PATHNAME', 'flake_fields'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_fields(bigint, @extschema@.flake_layout) IS
-'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC';
+'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; error: 22008 if timestamptz cannot hold that';
 
 CREATE FUNCTION @extschema@.flake_explain(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -53,7 +53,7 @@ AS 'MODULE_PATHNAME', 'flake_explain'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_explain(bigint, @extschema@.flake_layout) IS
-'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC';
+'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC; error: 22008 if timestamptz cannot hold that';
 
 CREATE FUNCTION @extschema@.flake_make(ts timestamptz, shard int, sequence bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')

@@ -17,7 +17,7 @@ AS 'MODULE_PATHNAME', 'flake_layout_above'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_layout_above(@extschema@.flake_layout, bigint, interval) IS
-'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already and the layout''s lifetime is not over; errors: 22003 if no epoch does it, 22023 if the layout has no time or the reserve is negative';
+'the same layout with its epoch moved so that ids minted from now on exceed an id by so much time; unchanged if they do already and the layout''s lifetime is not over; errors: 22003 if no epoch does it, 22008 if the reserve is too long, 22023 if the layout has no time or the reserve is negative';
 
 CREATE FUNCTION @extschema@.flake_shard_number(layout @extschema@.flake_layout,
     VARIADIC parts int[])

@@ -22,7 +22,7 @@ AS 'MODULE_PATHNAME', 'flake_id_of_generator'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_id(int, regclass) IS
-'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, and those of flake_id(int)';
+'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, 42P01 if it has been dropped, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_ids(shard int, count int,
     generator regclass DEFAULT '@extschema@.flake_default')

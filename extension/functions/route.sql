@@ -30,4 +30,4 @@ AS 'MODULE_PATHNAME', 'flake_server'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_server(int) IS
-'the server that holds a shard, from flake_shard_map; error: 02000 if there is none';
+'the server that holds a shard, from flake_shard_map; errors: 02000 if there is none, 42501 if you may not read that';

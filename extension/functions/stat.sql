@@ -42,4 +42,4 @@ AS 'MODULE_PATHNAME', 'flake_stat_reset'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_stat_reset() IS
-'sets the counters in flake_stat to zero, for this database';
+'sets the counters in flake_stat to zero, for this database; error: 42501 without EXECUTE';

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * message.c
+ *	  What messages say of layouts.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "layout/layout.h"
+#include "layout/layout_text.h"
+#include "layout/message.h"
+#include "layout/preset.h"
+#include "utils/timestamp.h"
+
+char *
+flake_layout_name(const FlakeLayout *layout)
+{
+	char	   *name = palloc(FLAKE_LAYOUT_TEXT_LEN);
+	const char *preset = flake_preset_name(layout);
+
+	if (preset != NULL)
+		strlcpy(name, preset, FLAKE_LAYOUT_TEXT_LEN);
+	else
+		flake_layout_print(layout, name);
+	return name;
+}
+
+void
+flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
+{
+	const char *name = flake_layout_name(layout);
+	TimestampTz start = DT_NOBEGIN;
+	TimestampTz end = DT_NOEND;
+
+	if (!flake_layout_has_time(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the numbers of layout \"%s\" are used up", name),
+				 errdetail("Its sequence ends at %lld.",
+						   (long long) flake_layout_max_sequence(layout)),
+				 errhint("If fewer were used, the generator's sequence was set too high, with setval().")));
+
+	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout), &start);
+	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end);
+	if (now_tick < flake_layout_min_tick(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("the lifetime of layout \"%s\" has not begun", name),
+				 errdetail("Its %d bits of time begin at %s.",
+						   layout->time.bits, timestamptz_to_str(start)),
+				 errhint("Check the server's clock. If it is right, ids must come from a layout with an earlier epoch.")));
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("the lifetime of layout \"%s\" is over", name),
+			 now_tick > flake_layout_max_tick(layout)
+			 ? errdetail("Its %d bits of time end at %s.",
+						 layout->time.bits, timestamptz_to_str(end))
+			 : errdetail("Its %d bits of time end at %s, and although the clock is before that, ids are used up to there.",
+						 layout->time.bits, timestamptz_to_str(end)),
+			 now_tick > flake_layout_max_tick(layout)
+			 ? errhint("Check the server's clock. If it is right, ids must come from a layout with a later epoch.")
+			 : errhint("Either the clock was wrong, or the generator's sequence was set too high, with setval().")));
+}

@@ -1,0 +1,29 @@
+/*-------------------------------------------------------------------------
+ *
+ * message.h
+ *	  What messages say of layouts.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_MESSAGE_H
+#define FLAKEID_MESSAGE_H
+
+#include "compat.h"
+#include "layout/layout.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * What messages call a layout: its preset's name, or if it is no preset its
+ * text; palloc'd.
+ */
+extern char *flake_layout_name(const FlakeLayout *layout);
+
+/* Raises ERROR 22003: ids of a tick, or above it, would not fit the layout. */
+pg_noreturn extern void flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_MESSAGE_H */

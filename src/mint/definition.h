@@ -1,0 +1,52 @@
+/*-------------------------------------------------------------------------
+ *
+ * definition.h
+ *	  What the catalogs say of a generator: its sequence and its layout.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_DEFINITION_H
+#define FLAKEID_DEFINITION_H
+
+#include "compat.h"
+#include "layout/layout.h"
+
+
+#pragma GCC visibility push(hidden)
+
+/* The provider of the security labels that keep the layouts of generators. */
+#define FLAKE_LABEL_PROVIDER	"flakeid"
+
+/* The name of the sequence of a generator of the extension's own. */
+extern const char *flake_generator_builtin_name(Oid key);
+
+/*
+ * The number of a generator of the extension's own (FLAKE_DEFAULT and so on),
+ * any other sequence as it is: the key in shared memory; and back.  InvalidOid
+ * if the sequence of an own generator is missing.
+ */
+extern Oid	flake_generator_key(Oid sequence, Oid function);
+extern Oid	flake_generator_sequence(Oid key, Oid function);
+
+/*
+ * Reads the layout of a generator from the catalogs.  ERROR 42P01 if the
+ * sequence does not exist, 42809 if it is not a generator; with missing_ok it
+ * returns false instead.
+ */
+extern bool flake_generator_layout(Oid sequence, Oid function,
+								   bool missing_ok, FlakeLayout *layout);
+
+/* Raises ERROR 42P01: the sequence was dropped. */
+pg_noreturn extern void flake_no_such_generator(Oid sequence);
+
+/*
+ * ERROR 55000 if this transaction has made a generator of a sequence that may
+ * stay when that is undone.
+ */
+extern void flake_generator_check_label(Oid sequence);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_DEFINITION_H */

@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * entry.h
+ *	  What flakeid keeps in shared memory.
+ *
+ * Two tables, both in dynamic shared memory, shared by all databases of the
+ * server:
+ *
+ *	Horizon		one per generator: how far ids may go (see horizon.h)
+ *	Slot		one per generator and shard: how far they have gone (slot.h)
+ *
+ * An entry never moves.  It stays as long as its generator exists, and that of
+ * a generator of the extension's own as long as its database, so a session
+ * that holds a lock on the generator's sequence may use a pointer to it.
+ * Entries are a multiple of a cache line apart, so that sessions minting for
+ * different shards, and everybody reading the horizon, do not disturb each other.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_ENTRY_H
+#define FLAKEID_ENTRY_H
+
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The extension's own generators go by these numbers instead of the OIDs of
+ * their sequences: a database has only one of each, and what is known about it
+ * must outlive DROP EXTENSION and CREATE EXTENSION.
+ */
+#define FLAKE_DEFAULT	((Oid) 0)	/* of 64-bit ids */
+#define FLAKE_UUID		((Oid) 1)	/* of flake_uuid() */
+#define FLAKE_OBJECTID	((Oid) 2)	/* of flake_objectid() */
+#define FLAKE_BUILTINS	3
+
+typedef struct FlakeKey
+{
+	Oid			database;		/* InvalidOid for slots of all databases */
+	Oid			generator;		/* sequence, or one of the above */
+	int32		shard;			/* 0 in the key of a Horizon */
+} FlakeKey;
+
+typedef struct Horizon
+{
+	FlakeKey	key;			/* must be first */
+	LWLock		lock;			/* held while the horizon is moved */
+	TransactionId incarnation;	/* of the database: see horizon.c */
+	pg_atomic_uint64 file;		/* the file that holds value durably */
+	pg_atomic_uint64 value;		/* packed: no id may be above */
+	pg_atomic_uint64 floor;		/* packed: every new id must be above */
+} Horizon;
+
+typedef struct Slot
+{
+	FlakeKey	key;			/* must be first */
+	pg_atomic_uint64 last;		/* packed: the last value handed out, or
+								 * FLAKE_PACKED_NONE if the slot is closed */
+	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
+
+	/* Statistics; minting does not depend on them. */
+	pg_atomic_uint64 seen;		/* the latest clock reading, TimestampTz */
+	pg_atomic_uint64 issued;	/* ids handed out */
+	pg_atomic_uint64 waits;		/* times that a caller had to wait */
+	pg_atomic_uint64 wait_us;	/* how long, in all */
+	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
+
+	LWLock		lock;			/* held while it is opened, closed or advanced */
+} Slot;
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_ENTRY_H */

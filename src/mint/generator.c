@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * generator.c
+ *	  Generators as a session sees them.
+ *
+ * definition.c says what a generator is.  To look one up is to read catalogs, check
+ * a privilege and open the horizon.  So a session does it once and keeps the
+ * result until PostgreSQL announces a change: to the sequence, by relcache
+ * invalidation (which ALTER, GRANT, DROP and CREATE EXTENSION cause), or to the
+ * members of a role, by syscache invalidation.
+ *
+ * As nextval() does, minting takes a lock on the sequence, once in a
+ * transaction, and keeps it to the end: so DROP SEQUENCE waits for those who
+ * mint, and they learn of it when they lock the sequence the next time.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/transam.h"
+#include "catalog/pg_extension.h"
+#include "common/hashfn.h"
+#include "compat.h"
+#include "layout/layout.h"
+#include "layout/message.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
+#include "mint/generator.h"
+#include "mint/horizon.h"
+#include "mint/shmem.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/syscache.h"
+
+#define SH_PREFIX slot_cache
+#define SH_ELEMENT_TYPE GeneratorSlot
+#define SH_KEY_TYPE int32
+#define SH_KEY shard
+#define SH_HASH_KEY(tb, key) murmurhash32((uint32) (key))
+#define SH_EQUAL(tb, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
+Generator	flake_builtin_generators[FLAKE_BUILTINS];
+Generator  *flake_recent_generator = NULL;
+
+/* The other generators that this session has used, by their sequences. */
+static HTAB *named_generators = NULL;
+
+/* Raised by every invalidation, to notice one during a look-up. */
+static uint64 invalidations = 0;
+
+/* Calls visit for every generator that this session knows. */
+static void
+each_generator(void (*visit) (Generator *generator))
+{
+	HASH_SEQ_STATUS scan;
+	Generator  *generator;
+
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+		visit(&flake_builtin_generators[i]);
+	if (named_generators == NULL)
+		return;
+	hash_seq_init(&scan, named_generators);
+	while ((generator = hash_seq_search(&scan)) != NULL)
+		visit(generator);
+}
+
+static void
+forget_catalogs(Generator *generator)
+{
+	generator->valid = false;
+}
+
+static void
+forget_user(Generator *generator)
+{
+	generator->user = InvalidOid;
+}
+
+/* The one that a sequence is, as far as this session knows; or NULL. */
+static Generator *
+known_generator(Oid sequence)
+{
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+	{
+		if (flake_builtin_generators[i].sequence == sequence)
+			return &flake_builtin_generators[i];
+	}
+	if (named_generators == NULL)
+		return NULL;
+	return hash_search(named_generators, &sequence, HASH_FIND, NULL);
+}
+
+static void
+relation_changed(Datum arg, Oid relid)
+{
+	Generator  *generator;
+
+	invalidations++;
+	if (!OidIsValid(relid))
+		each_generator(forget_catalogs);
+	else if ((generator = known_generator(relid)) != NULL)
+		forget_catalogs(generator);
+}
+
+static void
+roles_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+{
+	each_generator(forget_user);
+}
+
+void
+flake_generator_init(void)
+{
+	for (int i = 0; i < FLAKE_BUILTINS; i++)
+		flake_builtin_generators[i].key = (Oid) i;
+	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
+}
+
+/* What was not checked while it was off is when it is on. */
+void
+flake_assign_require_attach(bool value, void *extra)
+{
+	each_generator(forget_catalogs);
+}
+
+/*
+ * ERROR in a parallel worker, which always comes here before it mints.
+ *
+ * A worker's locks end with it, and not with the transaction, so nobody could
+ * wait for the rows that its ids are in.  Nor is anything gained by it: each id
+ * has to go through the leader anyway.
+ */
+static void
+refuse_in_worker(void)
+{
+	if (IsParallelWorker())
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
+				 errmsg("cannot mint ids in a parallel worker"),
+				 errdetail("The lock that tells others of ids in open transactions would end with the worker."),
+				 errhint("A function that mints ids must be PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+}
+
+/* Locks the sequence until the end of the transaction; see nextval(). */
+static void
+lock_sequence(Generator *generator)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+
+	/* Not of a subtransaction, or its end would release the lock. */
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	LockRelationOid(generator->sequence, RowExclusiveLock);
+	CurrentResourceOwner = owner;
+	generator->lxid = flake_current_lxid();
+}
+
+/* Finds the sequence of a generator of the extension's own, and locks it. */
+static void
+find_and_lock_builtin(Generator *generator, Oid function)
+{
+	for (;;)
+	{
+		uint64		before = invalidations;
+		Oid			sequence = flake_generator_sequence(generator->key, function);
+
+		if (!OidIsValid(sequence))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_TABLE),
+					 errmsg("sequence \"%s\" does not exist",
+							flake_generator_builtin_name(generator->key)),
+					 errdetail("It is a generator of extension \"flakeid\"."),
+					 errhint("Create the extension again.")));
+		if (sequence != generator->sequence ||
+			generator->lxid != flake_current_lxid())
+		{
+			generator->sequence = sequence;
+			/* Should this fail, there is no lock on the new one. */
+			generator->lxid = InvalidLocalTransactionId;
+			lock_sequence(generator);
+		}
+		if (before == invalidations)
+			break;				/* the name still meant the same */
+	}
+}
+
+/* ERROR unless the current user may mint from the generator. */
+static void
+check_usage(Generator *generator)
+{
+	Oid			user = GetUserId();
+	AclResult	result = pg_class_aclcheck(generator->sequence, user, ACL_USAGE);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE,
+					   get_rel_name(generator->sequence));
+	generator->user = user;
+}
+
+/* The version of the SQL objects that this library is for: default_version in
+ * flakeid.control. */
+#define FLAKE_VERSION	"1.0"
+
+/*
+ * Says so, once in a session, if the extension's SQL objects are not of the
+ * library's version: its package was updated, and the extension was not yet.
+ * That is no reason to stop minting.
+ */
+static void
+check_version(void)
+{
+	static bool is_checked = false;
+	Relation	extensions;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (is_checked)
+		return;
+	is_checked = true;
+	extensions = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
+				F_NAMEEQ, CStringGetDatum("flakeid"));
+	scan = systable_beginscan(extensions, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		char	   *version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
+															   RelationGetDescr(extensions), &isnull));
+
+		if (strcmp(version, FLAKE_VERSION) != 0)
+			ereport(WARNING,
+					(errmsg("extension \"flakeid\" has version %s, but its library is for version %s",
+							version, FLAKE_VERSION),
+					 errhint("Execute ALTER EXTENSION flakeid UPDATE.")));
+	}
+	systable_endscan(scan);
+	table_close(extensions, AccessShareLock);
+}
+
+/* Fills a generator from the catalogs. */
+static void
+look_up(Generator *generator, Oid function)
+{
+	uint64		before;
+
+	if (generator->key < FLAKE_BUILTINS)
+		find_and_lock_builtin(generator, function);
+
+	before = invalidations;
+	(void) flake_generator_layout(generator->sequence, function, false,
+								  &generator->layout);
+	check_usage(generator);
+	if (generator->key >= FLAKE_BUILTINS)
+		flake_generator_check_label(generator->sequence);
+
+	/* The slots of a sequence that was dropped and had this OID are gone. */
+	if (generator->slots == NULL)
+		generator->slots = slot_cache_create(TopMemoryContext, 16, NULL);
+	slot_cache_reset(generator->slots);
+	generator->recent.slot = NULL;
+
+	flake_horizon_open(&generator->horizon, generator->key,
+					   generator->sequence, &generator->layout);
+	check_version();
+	generator->valid = before == invalidations;
+}
+
+void
+flake_generator_prepare(Generator *generator, Oid function)
+{
+	refuse_in_worker();
+
+	/* Taking the lock also brings the news of changes to the sequence. */
+	if (OidIsValid(generator->sequence) &&
+		generator->lxid != flake_current_lxid())
+		lock_sequence(generator);
+	if (!generator->valid)
+		look_up(generator, function);
+	if (generator->user != GetUserId())
+		check_usage(generator);
+}
+
+/* Frees what must be looked up again anyway, dropped generators among it. */
+static void
+forget_invalid_generators(void)
+{
+	HASH_SEQ_STATUS scan;
+	Generator  *generator;
+
+	hash_seq_init(&scan, named_generators);
+	while ((generator = hash_seq_search(&scan)) != NULL)
+	{
+		if (generator->valid)
+			continue;
+		if (generator->slots != NULL)
+			slot_cache_destroy(generator->slots);
+		hash_search(named_generators, &generator->sequence, HASH_REMOVE, NULL);
+	}
+}
+
+Generator *
+flake_generator_find(Oid sequence, Oid function)
+{
+	Generator  *generator = known_generator(sequence);
+	Oid			key;
+
+	if (generator != NULL && generator->valid)
+		return generator;
+	key = flake_generator_key(sequence, function);
+	if (key != sequence)
+		return &flake_builtin_generators[key];
+	if (sequence < FirstNormalObjectId)
+		flake_no_such_generator(sequence);	/* nor is its OID one's key */
+
+	if (named_generators == NULL)
+	{
+		HASHCTL		control;
+
+		control.keysize = sizeof(Oid);
+		control.entrysize = sizeof(Generator);
+		control.hcxt = TopMemoryContext;
+		named_generators = hash_create("flakeid generators", 16, &control,
+									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	flake_recent_generator = NULL;
+	forget_invalid_generators();
+
+	generator = hash_search(named_generators, &sequence, HASH_ENTER, NULL);
+	memset(generator, 0, sizeof(Generator));
+	generator->sequence = sequence;
+	generator->key = sequence;
+	return generator;
+}
+
+/* Makes generator->recent the slot of a shard. */
+void
+flake_generator_find_slot(Generator *generator, int32 shard)
+{
+	GeneratorSlot *entry;
+	bool		found;
+
+	if (shard < 0 || shard > flake_layout_max_shard(&generator->layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("shard %d is out of range", shard),
+				 errdetail("Layout \"%s\" has shards 0 to %d.",
+						   flake_layout_name(&generator->layout),
+						   flake_layout_max_shard(&generator->layout)),
+				 errhint("Map more keys to one shard, for example with key & %d.",
+						 flake_layout_max_shard(&generator->layout))));
+
+	entry = slot_cache_lookup(generator->slots, shard);
+	if (entry == NULL)
+	{
+		/* What can fail comes before the entry. */
+		Slot	   *slot = flake_shmem_slot(generator->key, shard);
+
+		entry = slot_cache_insert(generator->slots, shard, &found);
+		entry->checked = false;
+		entry->slot = slot;
+		entry->image = flake_layout_shard_image(&generator->layout, shard);
+	}
+	generator->recent = *entry;
+}
+
+void
+flake_generator_mark_checked(Generator *generator)
+{
+	generator->recent.checked = true;
+	slot_cache_lookup(generator->slots, generator->recent.shard)->checked = true;
+}

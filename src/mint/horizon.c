@@ -1,0 +1,345 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon.c
+ *	  The durable bound of everything that a generator has handed out.
+ *
+ * Ids are handed out from shared memory, which a crash wipes out, by a clock
+ * that may meanwhile have been set back.  So each generator keeps on disk a
+ * packed value, its horizon, and these rules:
+ *
+ *	H1	No id above the published horizon is handed out.
+ *	H2	A horizon is published only after the WAL record that carries it has
+ *		been flushed.
+ *	H3	The first id after a server start is above the horizon found on disk.
+ *
+ * Hence whatever was handed out before a crash is at or below the horizon
+ * found afterwards, and what comes after is above.  The horizon is moved a
+ * window of some seconds at a time, so that a flush is needed only that often,
+ * and by whoever first finds less than a quarter of the window left, so that
+ * the others do not stop for it.
+ *
+ * Standbys receive the horizon as they receive the rows: the commit record of
+ * a row with an id lies behind the horizon record that allowed the id.
+ *
+ * The horizon's place on disk is the page of the generator's sequence: see
+ * horizon_page.c.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/transam.h"
+#include "access/xlog.h"
+#include "common/int.h"
+#include "layout/layout.h"
+#include "mint/entry.h"
+#include "mint/horizon.h"
+#include "mint/horizon_page.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "trust/relation.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+/* How far ahead of what was handed out the horizon of a layout with time is. */
+#define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
+
+/*
+ * Which relation, and which file of it: ALTER SEQUENCE ... RESTART gives a
+ * sequence a new file, CREATE EXTENSION gives a generator a new sequence.
+ */
+static uint64
+relation_file(Relation rel)
+{
+#if PG_VERSION_NUM >= 160000
+	return (uint64) RelationGetRelid(rel) << 32 | rel->rd_locator.relNumber;
+#else
+	return (uint64) RelationGetRelid(rel) << 32 | rel->rd_node.relNode;
+#endif
+}
+
+/* Opens the sequence for a change of its horizon. */
+static Relation
+open_sequence(const HorizonRef *ref)
+{
+	Relation	rel = relation_open(ref->sequence, NoLock);
+
+	/* A file that goes away in a rollback would not keep it (H2). */
+	if (flake_has_new_file(rel))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot mint ids while changes to generator \"%s\" are not committed",
+						RelationGetRelationName(rel)),
+				 errdetail("If they were rolled back, ids minted meanwhile could repeat after a crash."),
+				 errhint("Commit first.")));
+	return rel;
+}
+
+/*
+ * Makes a horizon that is on disk known, in the file of rel.  The floor may
+ * have been read long before: whoever stores it holds the horizon's LWLock from
+ * reading to storing, so that none that was raised meanwhile is lost.
+ */
+static void
+publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
+{
+	Horizon    *shared = ref->shared;
+
+	Assert(LWLockHeldByMeInMode(&shared->lock, LW_EXCLUSIVE));
+	pg_atomic_write_u64(&shared->floor, (uint64) floor);
+
+	/*
+	 * File before value: see flake_horizon_margin().  No test can come in
+	 * between to any effect: who publishes another file has the lock on the
+	 * old one's sequence that keeps those who go by that file from minting.
+	 */
+	ref->file = relation_file(rel);
+	pg_atomic_write_u64(&shared->file, ref->file);
+	pg_write_barrier();
+	pg_atomic_write_u64(&shared->value, (uint64) value);
+}
+
+/*
+ * Brings disk and shared memory into agreement on a horizon of at least
+ * needed.  Who calls holds the horizon's LWLock.  setval() does not respect
+ * it, so the page stays locked from reading to writing.
+ */
+static void
+synchronize(HorizonRef *ref, Relation rel, int64 needed)
+{
+	int64		published = (int64) pg_atomic_read_u64(&ref->shared->value);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
+	int64		floor = flake_horizon_floor(ref);
+	int64		last_value;
+	int64		guard;
+	int64		value;
+
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	flake_horizon_page_get(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
+
+	/*
+	 * A page below what was published comes from ALTER SEQUENCE, or belongs
+	 * to a generator that was dropped and created again.  It must be raised
+	 * (H2).
+	 */
+	value = Max(Max(needed, published), Max(last_value, guard));
+	if (value != last_value || value != guard)
+		lsn = flake_horizon_page_write(rel, buffer, value);
+	UnlockReleaseBuffer(buffer);
+
+	/*
+	 * H2.  No commit record of ours will flush this: the caller may belong to
+	 * a transaction that writes nothing.
+	 */
+	XLogFlush(lsn);
+
+	/*
+	 * A page above what this server has published comes from before the
+	 * server started.  A last_value that is not the guard comes from
+	 * setval(), as in a restore.  Ids up to there may be in use (H3).
+	 */
+	if (Max(last_value, guard) > published)
+		floor = Max(floor, Max(last_value, guard));
+	else if (last_value != guard)
+		floor = Max(floor, last_value);
+	publish(ref, rel, value, floor);
+}
+
+/* How far ahead of what was handed out to move the horizon, in packed units. */
+static int64
+horizon_window(const FlakeLayout *layout)
+{
+	int64		ticks;
+
+	if (!flake_layout_has_time(layout))
+		return layout->block;
+
+	/* Of a long tick a part is enough. */
+	if (layout->unit_us > HORIZON_WINDOW_US)
+		return Max(flake_layout_max_sequence(layout) /
+				   (layout->unit_us / HORIZON_WINDOW_US), 1);
+
+	/* Of a layout that cannot hold as much, a tenth. */
+	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,
+				flake_layout_max_tick(layout) / 10);
+	return Max(flake_layout_pack(layout, ticks, 0), 1);
+}
+
+/*
+ * Where a generator begins that has not handed out anything: at the present,
+ * not at the epoch.  Should the clock be set back later, ids do not go back
+ * into the time before the generator.
+ */
+static int64
+first_floor(const FlakeLayout *layout)
+{
+	int64		min;
+	int64		max;
+	int64		tick;
+
+	flake_horizon_bounds(layout, &min, &max);
+	if (!flake_layout_has_time(layout))
+		return min - 1;
+	tick = flake_layout_tick_at(layout, GetCurrentTimestamp());
+	if (tick < flake_layout_min_tick(layout) ||
+		tick > flake_layout_max_tick(layout))
+		return min - 1;
+	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
+}
+
+/*
+ * The databases that had an OID, one after the other, are told apart by the
+ * transaction that wrote the row in pg_database: no two were created by the same
+ * one, and freezing leaves it in the row.  ALTER DATABASE writes another row, so
+ * this may change for one and the same database.
+ */
+static TransactionId
+database_incarnation(void)
+{
+	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+	TransactionId xmin;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
+	xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
+	ReleaseSysCache(tuple);
+	return xmin;
+}
+
+static void
+close_slot(Slot *slot, void *arg)
+{
+	const Horizon *shared = arg;
+
+	if (slot->key.database == shared->key.database &&
+		slot->key.generator == shared->key.generator)
+		(void) flake_slot_close(slot);
+}
+
+/*
+ * CREATE DATABASE ... OID makes a database with the OID of one that was dropped.
+ * What is known here of that one's generators is then found for the new one's.
+ * Its horizon does no harm, as it only makes ids greater.  But its slots may be
+ * open for shards that the new database has detached (F2), so they are closed:
+ * whoever finds a slot closed looks into the table of states.
+ *
+ * Who calls holds the horizon's LWLock.  Every session of the new database comes
+ * here before it uses a slot, and no session of the old one is left.  So nobody
+ * mints from an open slot of the old database before the first session has
+ * closed them all, and later ones find that this is done.  They are closed first
+ * and that is noted then, so that an error in between leaves it to be done.  If
+ * it is the same database after all (ALTER DATABASE), its sessions lose nothing
+ * but a look into the table.
+ *
+ * An entry that is still empty has no slots: whoever makes those has been here,
+ * and what frees both frees the slots first.  The slots that databases share,
+ * for UUIDs and ObjectIDs, have no states and stay open.
+ */
+static void
+notice_database(Horizon *shared, TransactionId incarnation)
+{
+	if (shared->incarnation == incarnation)
+		return;
+	if (shared->incarnation != InvalidTransactionId)
+		flake_shmem_each_slot(close_slot, shared);
+	shared->incarnation = incarnation;
+}
+
+void
+flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
+				   const FlakeLayout *layout)
+{
+	TransactionId incarnation = database_incarnation();
+	Relation	rel;
+
+	ref->shared = flake_shmem_horizon(generator);
+	ref->sequence = sequence;
+	ref->unset = flake_horizon_page_unset(sequence);
+	ref->window = horizon_window(layout);
+	ref->max = flake_layout_max_packed(layout);
+
+	rel = open_sequence(ref);
+	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
+	notice_database(ref->shared, incarnation);
+	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));
+	LWLockRelease(&ref->shared->lock);
+	relation_close(rel, NoLock);
+}
+
+bool
+flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel;
+	int64		needed;
+
+	/* At the end of the layout there is nothing more to reserve. */
+	if (flake_horizon_margin(ref, end) >= 0 &&
+		(int64) pg_atomic_read_u64(&shared->value) >= ref->max)
+		return false;
+
+	/* Before the LWLock: opening it may read catalogs. */
+	rel = open_sequence(ref);
+	if (wait)
+		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	else if (!LWLockConditionalAcquire(&shared->lock, LW_EXCLUSIVE))
+	{
+		relation_close(rel, NoLock);
+		return false;
+	}
+
+	/* Somebody else may have done it while we waited. */
+	ref->file = relation_file(rel);
+	if (flake_horizon_margin(ref, end) < flake_horizon_reserve(ref))
+	{
+		if (pg_add_s64_overflow(end, ref->window, &needed))
+			needed = PG_INT64_MAX;
+		synchronize(ref, rel, Min(needed, ref->max));
+	}
+
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+	return true;
+}
+
+void
+flake_horizon_raise(HorizonRef *ref, int64 above)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel = open_sequence(ref);
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	synchronize(ref, rel, above);
+	if (flake_horizon_floor(ref) < above)
+		pg_atomic_write_u64(&shared->floor, (uint64) above);
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+}
+
+void
+flake_horizon_rewind(HorizonRef *ref, int64 value)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel = open_sequence(ref);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	XLogRecPtr	lsn;
+
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	lsn = flake_horizon_page_write(rel, buffer, value);
+	UnlockReleaseBuffer(buffer);
+	XLogFlush(lsn);
+	publish(ref, rel, value, value);
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+}

@@ -1,0 +1,97 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon.h
+ *	  The durable bound of everything that a generator has handed out.
+ *
+ * Whoever calls a function here holds a lock on the generator's sequence, at
+ * least RowExclusiveLock unless another is named.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_HORIZON_H
+#define FLAKEID_HORIZON_H
+
+#include "common/int.h"
+#include "layout/layout.h"
+#include "mint/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A session's view of one generator's horizon. */
+typedef struct HorizonRef
+{
+	Horizon    *shared;
+	Oid			sequence;		/* the relation that keeps it */
+	int64		unset;			/* what last_value is if nothing has set it */
+	uint64		file;			/* that relation's file, as last seen here */
+	int64		window;			/* packed: how far to reserve ahead */
+	int64		max;			/* packed: no horizon is above */
+} HorizonRef;
+
+/*
+ * Points ref at the horizon of a generator, which has that key in shared
+ * memory, and brings disk and shared memory into agreement.  No slot of this
+ * database's may be used before.
+ */
+extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
+							   const FlakeLayout *layout);
+
+/*
+ * Moves the horizon to a window past end, durably, and then publishes it.
+ * With wait = false it gives up, and returns false, where it would have to
+ * wait for another session; also if end is covered and nothing is left to
+ * reserve.  After true, start over: the clock has moved on.
+ */
+extern bool flake_horizon_extend(HorizonRef *ref, int64 end, bool wait);
+
+/* Makes sure, durably, that every new id is above a packed value. */
+extern void flake_horizon_raise(HorizonRef *ref, int64 above);
+
+/*
+ * Sets the horizon back to a packed value, durably.  Ids above it can be
+ * handed out again.  The sequence must be locked so that nobody mints.
+ */
+extern void flake_horizon_rewind(HorizonRef *ref, int64 value);
+
+/*
+ * How many packed values the horizon leaves above end; negative if end is
+ * not covered.
+ *
+ * The published value counts only as long as it is kept in the file that this
+ * session knows as the generator's (ALTER SEQUENCE and DROP EXTENSION change
+ * the file, and may yet be rolled back).  The value is read first: whoever
+ * changes both writes the file first.
+ */
+static inline int64
+flake_horizon_margin(const HorizonRef *ref, int64 end)
+{
+	int64		value = (int64) pg_atomic_read_u64(&ref->shared->value);
+	int64		margin;
+
+	pg_read_barrier();
+	if (unlikely(pg_atomic_read_u64(&ref->shared->file) != ref->file))
+		return -1;
+	if (unlikely(pg_sub_s64_overflow(value, end, &margin)))
+		return value < end ? -1 : PG_INT64_MAX;
+	return margin;
+}
+
+/* Whoever finds less than this left above an id should extend. */
+static inline int64
+flake_horizon_reserve(const HorizonRef *ref)
+{
+	return ref->window / 4;
+}
+
+/* Every new id must be above this. */
+static inline int64
+flake_horizon_floor(const HorizonRef *ref)
+{
+	return (int64) pg_atomic_read_u64(&ref->shared->floor);
+}
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_HORIZON_H */

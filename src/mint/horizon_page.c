@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon_page.c
+ *	  The horizon's place on disk.
+ *
+ * The horizon's place is the page of the generator's sequence, because a
+ * sequence is an object that is WAL-logged outside of transactions,
+ * replicated, dumped, upgraded, granted and dropped the way that is needed.
+ * It is kept twice in the sequence's only tuple:
+ *
+ *	last_value	is what pg_dump saves and setval() in a restore brings back.
+ *	guard		lies behind the last column, where no SQL command reaches:
+ *				setval(), ALTER SEQUENCE and TRUNCATE RESTART IDENTITY change
+ *				the tuple's columns or copy it whole.  So the horizon cannot
+ *				be lowered by them.
+ *
+ * The greater of the two counts.  The sequence's increment is greater than the
+ * distance of its bounds, so that nextval() fails (after ALTER SEQUENCE ...
+ * RESTART only the second time, which harms nothing): the horizon is not for
+ * taking numbers from.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/generic_xlog.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "catalog/pg_sequence.h"
+#include "commands/sequence.h"
+#include "layout/layout.h"
+#include "mint/horizon_page.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+/* The sequence's tuple, with our word behind it. */
+typedef struct HorizonTuple
+{
+	FormData_pg_sequence_data sequence;
+	int64		guard;
+} HorizonTuple;
+
+void
+flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
+{
+	int64		half = PG_INT64_MAX / 2;
+
+	/*
+	 * Ids before the epoch have negative packed values.  They fit if no more
+	 * than half of the range is used; with INCREMENT, which is as great as an
+	 * int64 can be, nextval() must leave the bounds from everywhere.  Nothing
+	 * beyond the layout's lifetime fits: setval() with an id is refused.
+	 */
+	if (flake_layout_has_time(layout) && flake_layout_max_packed(layout) <= half)
+	{
+		*max = flake_layout_max_packed(layout);
+		*min = Max(flake_layout_min_packed(layout) - 1, -half);
+	}
+	else
+	{
+		*max = PG_INT64_MAX;
+		*min = 1;
+	}
+}
+
+/* The sequence's tuple on its page, and the tuple's length. */
+static HeapTupleHeader
+sequence_tuple(Relation rel, Page page, Size *length)
+{
+	ItemId		item;
+
+	if (PageGetMaxOffsetNumber(page) != FirstOffsetNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("unexpected page contents in sequence \"%s\"",
+						RelationGetRelationName(rel))));
+	item = PageGetItemId(page, FirstOffsetNumber);
+	*length = ItemIdGetLength(item);
+	return (HeapTupleHeader) PageGetItem(page, item);
+}
+
+int64
+flake_horizon_page_unset(Oid sequence)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+	int64		min;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence);
+	min = ((Form_pg_sequence) GETSTRUCT(tuple))->seqmin;
+	ReleaseSysCache(tuple);
+	return min;
+}
+
+void
+flake_horizon_page_get(Relation rel, Page page, int64 unset, int64 *last_value,
+					   int64 *guard)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+	HorizonTuple *data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+
+	*last_value = data->sequence.last_value;
+	if (!data->sequence.is_called)
+	{
+		/*
+		 * By START, RESTART or setval(..., false) it is the next value, not
+		 * the last.
+		 */
+		*last_value = *last_value > unset ? *last_value - 1 : FLAKE_PACKED_NONE;
+	}
+	*guard = FLAKE_PACKED_NONE;
+	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
+		*guard = data->guard;
+}
+
+/* Sets both copies of the horizon on an image of the page. */
+static void
+set_page_horizon(Relation rel, Page page, int64 value)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+	Size		full_length = tuple->t_hoff + sizeof(HorizonTuple);
+	HorizonTuple *data;
+
+	/* The first time, make room for the guard behind the columns. */
+	if (length < full_length)
+	{
+		HeapTupleHeader longer = palloc0(full_length);
+
+		memcpy(longer, tuple, length);
+		if (!PageIndexTupleOverwrite(page, FirstOffsetNumber,
+									 (void *) longer, full_length))
+			elog(ERROR, "no room on the page of sequence \"%s\"",
+				 RelationGetRelationName(rel));
+		pfree(longer);
+		tuple = sequence_tuple(rel, page, &length);
+	}
+
+	data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+	data->sequence.last_value = value;
+	data->sequence.log_cnt = 0;
+	data->sequence.is_called = true;
+	data->guard = value;
+}
+
+XLogRecPtr
+flake_horizon_page_write(Relation rel, Buffer buffer, int64 value)
+{
+	GenericXLogState *state = GenericXLogStart(rel);
+
+	/*
+	 * The whole page is logged, some 150 bytes with the hole left out: a
+	 * delta would be against a page that nextval() may have changed without
+	 * logging the change.
+	 */
+	set_page_horizon(rel,
+					 GenericXLogRegisterBuffer(state, buffer,
+											   GENERIC_XLOG_FULL_IMAGE),
+					 value);
+	return GenericXLogFinish(state);
+}
+
+bool
+flake_horizon_read(Oid sequence, int64 *value)
+{
+	int64		unset = flake_horizon_page_unset(sequence);
+	Relation	rel = relation_open(sequence, NoLock);
+	Buffer		buffer = ReadBuffer(rel, 0);
+	int64		last_value;
+	int64		guard;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	flake_horizon_page_get(rel, BufferGetPage(buffer), unset, &last_value, &guard);
+	UnlockReleaseBuffer(buffer);
+	relation_close(rel, NoLock);
+	*value = Max(last_value, guard);
+	return *value != FLAKE_PACKED_NONE;
+}

@@ -1,0 +1,58 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon_page.h
+ *	  The horizon's place on disk.
+ *
+ * Whoever calls a function here holds a lock on the generator's sequence.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_HORIZON_PAGE_H
+#define FLAKEID_HORIZON_PAGE_H
+
+#include "access/xlogdefs.h"
+#include "layout/layout.h"
+#include "storage/buf.h"
+#include "storage/bufpage.h"
+#include "utils/relcache.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The packed values that a sequence can keep for a generator of this layout:
+ * its MINVALUE and MAXVALUE.
+ */
+extern void flake_horizon_bounds(const FlakeLayout *layout, int64 *min,
+								 int64 *max);
+
+/*
+ * What last_value is in a sequence from which nothing was taken, and which
+ * nobody has set: its MINVALUE.  To be read before any lock on the page.
+ */
+extern int64 flake_horizon_page_unset(Oid sequence);
+
+/*
+ * Reads the two copies of the horizon, FLAKE_PACKED_NONE for one that was not
+ * set yet.  unset is flake_horizon_page_unset() of the sequence.  A content lock
+ * on the page must be held.
+ */
+extern void flake_horizon_page_get(Relation rel, Page page, int64 unset,
+								   int64 *last_value, int64 *guard);
+
+/*
+ * Writes both copies of the horizon to the locked page of the sequence.
+ * Returns up to where WAL must be flushed before the horizon is published.
+ */
+extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 value);
+
+/*
+ * Reads the horizon from disk; AccessShareLock will do, also on a standby.
+ * False if nothing was handed out yet.
+ */
+extern bool flake_horizon_read(Oid sequence, int64 *value);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_HORIZON_PAGE_H */

@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem.c
+ *	  Finding what flakeid keeps in shared memory: an entry is made when it is
+ *	  asked for the first time.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "layout/layout.h"
+#include "lib/dshash.h"
+#include "mint/entry.h"
+#include "mint/shmem.h"
+#include "mint/shmem_area.h"
+#include "mint/shmem_free.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/lwlock.h"
+
+/* Adds to the server's "out of memory" what it means here. */
+static void
+out_of_memory_callback(void *arg)
+{
+	/* The latter from a full /dev/shm. */
+	if (geterrcode() == ERRCODE_OUT_OF_MEMORY ||
+		geterrcode() == ERRCODE_DISK_FULL)
+		errhint("flakeid uses up to %d MB of dynamic shared memory, about 150 bytes for each shard of each database that ids were minted for since the server started.",
+				FLAKE_AREA_LIMIT_MB);
+	errcontext("shared memory entry of shard %d", *(int32 *) arg);
+}
+
+static FlakeKey
+make_key(Oid database, Oid generator, int32 shard)
+{
+	FlakeKey	key;
+
+	StaticAssertStmt(sizeof(FlakeKey) == 3 * sizeof(int32),
+					 "keys are hashed as they lie in memory: no padding");
+	key.database = database;
+	key.generator = generator;
+	key.shard = shard;
+	return key;
+}
+
+/*
+ * Makes an entry, or finds what another session has made meanwhile.  A new
+ * one is initialized while nobody else can see it.
+ */
+static void *
+make(dshash_table *table, FlakeKey key, void (*init) (void *entry))
+{
+	ErrorContextCallback callback;
+	void	   *entry;
+	bool		found;
+
+	callback.callback = out_of_memory_callback;
+	callback.arg = &key.shard;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	entry = dshash_find_or_insert(table, &key, &found);
+	error_context_stack = callback.previous;
+
+	/* The lock on the entry's partition hides it until then. */
+	if (!found)
+		init(entry);
+	dshash_release_lock(table, entry);
+	return entry;
+}
+
+static void
+init_horizon(void *entry)
+{
+	Horizon    *horizon = entry;
+
+	LWLockInitialize(&horizon->lock, flake_shmem_tranche());
+	horizon->incarnation = InvalidTransactionId;
+	pg_atomic_init_u64(&horizon->file, 0);
+	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
+}
+
+static void
+init_slot(void *entry)
+{
+	Slot	   *slot = entry;
+
+	pg_atomic_init_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&slot->resume, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&slot->seen, 0); /* 2000-01-01 */
+	pg_atomic_init_u64(&slot->issued, 0);
+	pg_atomic_init_u64(&slot->waits, 0);
+	pg_atomic_init_u64(&slot->wait_us, 0);
+	pg_atomic_init_u64(&slot->clock_steps_back, 0);
+	LWLockInitialize(&slot->lock, flake_shmem_tranche());
+}
+
+/*
+ * The entry of a key, made if there is none.  No lock on it is kept (see
+ * entry.h).
+ */
+static void *
+find_or_make(dshash_table **table, FlakeKey key, void (*init) (void *entry))
+{
+	void	   *entry;
+
+	flake_shmem_attach();
+	entry = dshash_find(*table, &key, false);
+	if (entry != NULL)
+	{
+		dshash_release_lock(*table, entry);
+		return entry;
+	}
+	flake_shmem_make_room();
+	return make(*table, key, init);
+}
+
+Horizon *
+flake_shmem_horizon(Oid generator)
+{
+	return find_or_make(&flake_horizons, make_key(MyDatabaseId, generator, 0),
+						init_horizon);
+}
+
+/* The database in the key of a generator's slots. */
+static Oid
+slot_database(Oid generator)
+{
+	return generator == FLAKE_UUID || generator == FLAKE_OBJECTID
+		? InvalidOid : MyDatabaseId;
+}
+
+Slot *
+flake_shmem_slot(Oid generator, int32 shard)
+{
+	return find_or_make(&flake_slots,
+						make_key(slot_database(generator), generator, shard),
+						init_slot);
+}
+
+void
+flake_shmem_visit_slot(Oid generator, int32 shard, FlakeSlotVisitor visit, void *arg)
+{
+	FlakeKey	key = make_key(slot_database(generator), generator, shard);
+	Slot	   *slot;
+
+	flake_shmem_attach();
+	slot = dshash_find(flake_slots, &key, false);
+	if (slot == NULL)
+		return;
+	visit(slot, arg);
+	dshash_release_lock(flake_slots, slot);
+}
+
+void
+flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
+{
+	dshash_seq_status scan;
+	Slot	   *slot;
+
+	flake_shmem_attach();
+	dshash_seq_init(&scan, flake_slots, false);
+	while ((slot = dshash_seq_next(&scan)) != NULL)
+	{
+		if (slot->key.database == slot_database(slot->key.generator))
+			visit(slot, arg);
+	}
+	dshash_seq_term(&scan);
+}

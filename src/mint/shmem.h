@@ -1,0 +1,39 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem.h
+ *	  Finding what flakeid keeps in shared memory.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_SHMEM_H
+#define FLAKEID_SHMEM_H
+
+#include "mint/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The entry of this database's generator (and shard), made if there is none.
+ * The slots for UUIDs and ObjectIDs are the same for all databases, because
+ * such ids say of where they are from only the server.  ERROR 53200 if shared
+ * memory, or what flakeid allows itself of it, is used up; 53100 if the file
+ * system that holds it is.
+ */
+extern Horizon *flake_shmem_horizon(Oid generator);
+extern Slot *flake_shmem_slot(Oid generator, int32 shard);
+
+/*
+ * Calls visit for a slot, if there is one; or for every slot of this database or of
+ * all, in no particular order.  It is not freed meanwhile, whoever drops its
+ * generator.
+ */
+typedef void (*FlakeSlotVisitor) (Slot *slot, void *arg);
+extern void flake_shmem_visit_slot(Oid generator, int32 shard,
+								   FlakeSlotVisitor visit, void *arg);
+extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_SHMEM_H */

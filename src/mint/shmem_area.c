@@ -1,0 +1,209 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem_area.c
+ *	  The memory that all sessions share: a small fixed header and, reached
+ *	  through it, a dynamic area with two hash tables.
+ *
+ * No preloading is needed.  The first session that mints after a server start
+ * makes everything.  The header is a named DSM segment on PostgreSQL 17 and
+ * later; before, it comes from the slack that the server's main shared memory
+ * always has (as pg_prewarm's does when it is not preloaded).
+ *
+ * After a crash the server starts with fresh shared memory.  That is safe:
+ * whatever was here is bounded by the horizon on disk.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "lib/dshash.h"
+#include "mint/entry.h"
+#include "mint/shmem_area.h"
+#if PG_VERSION_NUM >= 170000
+#include "storage/dsm_registry.h"
+#endif
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/dsa.h"
+#include "utils/memutils.h"
+
+#define TRANCHE_NAME	"flakeid"
+
+typedef struct ShmemHeader
+{
+	uint8		server_value[FLAKE_SERVER_VALUE_LEN];
+	LWLock		lock;			/* held while the area is being created */
+	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
+	dshash_table_handle horizons;
+	dshash_table_handle slots;
+} ShmemHeader;
+
+/*
+ * A dshash entry lies behind an item header of two words, and dsa serves
+ * anything from 113 to 128 bytes from an array of 128-byte pieces: each entry
+ * has two cache lines to itself.
+ */
+#define ITEM_HEADER_SIZE	MAXALIGN(sizeof(dsa_pointer) + sizeof(dshash_hash))
+#define ENTRY_SIZE			(128 - ITEM_HEADER_SIZE)
+
+StaticAssertDecl(sizeof(Horizon) <= ENTRY_SIZE, "a horizon fits its entry");
+StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
+
+dshash_table *flake_horizons = NULL;
+dshash_table *flake_slots = NULL;
+
+static const ShmemHeader *shmem_header = NULL;
+static dsa_area *area = NULL;
+
+/* The same for both tables; the tranche is filled in by flake_shmem_attach(). */
+static dshash_parameters table_params = {
+	.key_size = sizeof(FlakeKey),
+	.entry_size = ENTRY_SIZE,
+	.compare_function = dshash_memcmp,
+	.hash_function = dshash_memhash,
+#if PG_VERSION_NUM >= 170000
+	.copy_function = dshash_memcpy,
+#endif
+};
+
+/*
+ * What goes into the header's server_value.  It is drawn before the header is
+ * made, as that can fail, and a header that is not complete would be taken for
+ * one that is.
+ */
+static uint8 drawn[FLAKE_SERVER_VALUE_LEN];
+
+static void
+header_init(void *ptr
+#if PG_VERSION_NUM >= 190000
+			,void *arg
+#endif
+)
+{
+	ShmemHeader *header = ptr;
+
+#if PG_VERSION_NUM >= 190000
+	LWLockInitialize(&header->lock, LWLockNewTrancheId(TRANCHE_NAME));
+#else
+	LWLockInitialize(&header->lock, LWLockNewTrancheId());
+#endif
+	header->area = DSM_HANDLE_INVALID;
+	memcpy(header->server_value, drawn, FLAKE_SERVER_VALUE_LEN);
+}
+
+/* Finds or makes the header. */
+static ShmemHeader *
+header_get(void)
+{
+	ShmemHeader *header;
+	bool		found;
+
+	if (!pg_strong_random(drawn, FLAKE_SERVER_VALUE_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
+
+#if PG_VERSION_NUM >= 190000
+	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
+								header_init, &found, NULL);
+#elif PG_VERSION_NUM >= 170000
+	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
+								header_init, &found);
+#else
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	header = ShmemInitStruct(TRANCHE_NAME, sizeof(ShmemHeader), &found);
+	if (!found)
+		header_init(header);
+	LWLockRelease(AddinShmemInitLock);
+#endif
+
+#if PG_VERSION_NUM < 190000
+	LWLockRegisterTranche(header->lock.tranche, TRANCHE_NAME);
+#endif
+	return header;
+}
+
+/*
+ * Makes the area and its tables.  The area is pinned, so that it outlives its
+ * creator, only when nothing can fail any more: until then an error lets the
+ * resource owner take everything back.
+ */
+static void
+area_create(ShmemHeader *header)
+{
+	dsa_area   *new_area = dsa_create(header->lock.tranche);
+	dshash_table *new_horizons;
+	dshash_table *new_slots;
+
+	dsa_set_size_limit(new_area, (size_t) FLAKE_AREA_LIMIT_MB * 1024 * 1024);
+	new_horizons = dshash_create(new_area, &table_params, NULL);
+	new_slots = dshash_create(new_area, &table_params, NULL);
+
+	dsa_pin(new_area);
+	dsa_pin_mapping(new_area);
+	header->horizons = dshash_get_hash_table_handle(new_horizons);
+	header->slots = dshash_get_hash_table_handle(new_slots);
+	header->area = dsa_get_handle(new_area);
+
+	area = new_area;
+	flake_horizons = new_horizons;
+	flake_slots = new_slots;
+}
+
+static void
+area_attach(const ShmemHeader *header)
+{
+	dsa_area   *new_area = dsa_attach(header->area);
+
+	flake_horizons = dshash_attach(new_area, &table_params, header->horizons, NULL);
+	flake_slots = dshash_attach(new_area, &table_params, header->slots, NULL);
+	dsa_pin_mapping(new_area);
+	area = new_area;
+}
+
+void
+flake_shmem_attach(void)
+{
+	ShmemHeader *header;
+	MemoryContext old_context;
+
+	if (area != NULL)
+		return;
+
+	header = header_get();
+	table_params.tranche_id = header->lock.tranche;
+
+	old_context = MemoryContextSwitchTo(TopMemoryContext);
+	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+	if (header->area == DSM_HANDLE_INVALID)
+		area_create(header);
+	else
+		area_attach(header);
+	LWLockRelease(&header->lock);
+	MemoryContextSwitchTo(old_context);
+	shmem_header = header;
+}
+
+int
+flake_shmem_tranche(void)
+{
+	return table_params.tranche_id;
+}
+
+void
+flake_shmem_request(void)
+{
+#if PG_VERSION_NUM < 170000
+	RequestAddinShmemSpace(MAXALIGN(sizeof(ShmemHeader)));
+#endif
+}
+
+const uint8 *
+flake_shmem_server_value(void)
+{
+	flake_shmem_attach();
+	return shmem_header->server_value;
+}

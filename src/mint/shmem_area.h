@@ -1,0 +1,42 @@
+/*-------------------------------------------------------------------------
+ *
+ * shmem_area.h
+ *	  The memory that all sessions share, and the tables in it.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_SHMEM_AREA_H
+#define FLAKEID_SHMEM_AREA_H
+
+#include "lib/dshash.h"
+
+#pragma GCC visibility push(hidden)
+
+/* Room for about 450,000 slots; taken only as they are needed. */
+#define FLAKE_AREA_LIMIT_MB	64
+
+/*
+ * The tables, whose entries are a Horizon and a Slot each; NULL until
+ * flake_shmem_attach() has been called.
+ */
+extern dshash_table *flake_horizons;
+extern dshash_table *flake_slots;
+
+/* Connects this session to the tables, once, and makes them if nobody has. */
+extern void flake_shmem_attach(void);
+
+/* The tranche of the locks in entries; after flake_shmem_attach(). */
+extern int	flake_shmem_tranche(void);
+
+/* Asks for the header's memory at server start, if the library is preloaded. */
+extern void flake_shmem_request(void);
+
+/* Five bytes drawn at random since the server started, the same for all. */
+#define FLAKE_SERVER_VALUE_LEN	5
+extern const uint8 *flake_shmem_server_value(void);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_SHMEM_AREA_H */

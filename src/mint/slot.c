@@ -1,0 +1,107 @@
+/*-------------------------------------------------------------------------
+ *
+ * slot.c
+ *	  Slots: opening, closing, raising and setting them back.
+ *
+ * A slot holds the last packed value that was handed out for a shard, and goes up
+ * with each claim (see claim.c).  A closed slot holds FLAKE_PACKED_NONE instead:
+ * nothing can be claimed from it, and the value to go on from is kept beside it.
+ * The rules F1 and F3 are those of shard/fence.c.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "layout/layout.h"
+#include "mint/entry.h"
+#include "mint/slot.h"
+
+/* Raises slot->resume to at least a packed value; slot->lock must be held. */
+static void
+raise_resume(Slot *slot, int64 value)
+{
+	if ((int64) pg_atomic_read_u64(&slot->resume) < value)
+		pg_atomic_write_u64(&slot->resume, (uint64) value);
+}
+
+/*
+ * Opening and closing exclude each other.  Otherwise a slot could be opened,
+ * minted from and closed by others after resume was read in flake_slot_open(),
+ * and be set back there to what had been read.  Claims take no part in this:
+ * they find the slot open, or not.
+ */
+int64
+flake_slot_close(Slot *slot)
+{
+	uint64		last;
+	int64		resume;
+
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+
+	/*
+	 * F1.  The value to go on from is noted first: whoever finds the slot
+	 * closed finds it there.
+	 */
+	last = pg_atomic_read_u64(&slot->last);
+	while ((int64) last != FLAKE_PACKED_NONE)
+	{
+		raise_resume(slot, (int64) last);
+		if (pg_atomic_compare_exchange_u64(&slot->last, &last,
+										   (uint64) FLAKE_PACKED_NONE))
+			break;
+	}
+	resume = (int64) pg_atomic_read_u64(&slot->resume);
+	LWLockRelease(&slot->lock);
+	return resume;
+}
+
+void
+flake_slot_open(Slot *slot, int64 above)
+{
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+
+	/* F3.  An open slot has some value. */
+	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
+	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
+		pg_atomic_write_u64(&slot->last, pg_atomic_read_u64(&slot->resume));
+	LWLockRelease(&slot->lock);
+}
+
+/*
+ * A closed slot takes part, and one that may be closed again: who has begun a
+ * claim before finds last as it was if it is opened at an old resume, and
+ * ends below.  Only where nothing was ever claimed has nobody begun.
+ */
+void
+flake_slot_advance(Slot *slot, int64 value)
+{
+	uint64		last;
+
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+	if (flake_slot_last(slot) != FLAKE_PACKED_NONE)
+		raise_resume(slot, value);
+	last = pg_atomic_read_u64(&slot->last);
+	while ((int64) last != FLAKE_PACKED_NONE && (int64) last < value &&
+		   !pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) value))
+		;
+	LWLockRelease(&slot->lock);
+}
+
+void
+flake_slot_rewind(Slot *slot, int64 value)
+{
+	/* Two stores will do: only statistics look at the slot in between. */
+	pg_atomic_write_u64(&slot->resume, (uint64) value);
+	pg_atomic_write_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
+}
+
+int64
+flake_slot_last(Slot *slot)
+{
+	int64		last = (int64) pg_atomic_read_u64(&slot->last);
+
+	return last != FLAKE_PACKED_NONE ? last
+		: (int64) pg_atomic_read_u64(&slot->resume);
+}

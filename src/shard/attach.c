@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * attach.c
+ *	  Changes of the state of a shard: the SQL functions that attach and detach
+ *	  it, and what a lease needs of both.
+ *
+ * The rules are those of fence.c (F) and lease.c (L).
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "fmgr.h"
+#include "layout/layout.h"
+#include "mint/entry.h"
+#include "mint/exceed.h"
+#include "mint/generator.h"
+#include "mint/horizon.h"
+#include "mint/slot.h"
+#include "miscadmin.h"
+#include "shard/attach.h"
+#include "shard/lease_row.h"
+#include "shard/state.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(flake_detach);
+PG_FUNCTION_INFO_V1(flake_attach);
+
+Generator *
+flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
+{
+	Generator  *generator;
+
+	PreventCommandIfReadOnly(function_name);
+	PreventCommandIfParallelMode(function_name);
+	generator = flake_generator_get(sequence, function);
+	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+
+	/* A change that is forgotten in a crash would let ids repeat. */
+	ForceSyncCommit();
+	return generator;
+}
+
+/*
+ * Gets a generator ready for a change to one of its shards, and the shard's
+ * lock, which is kept to the end of the transaction.
+ */
+static GeneratorSlot
+begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
+			 Generator **generator)
+{
+	AclResult	result;
+
+	*generator = flake_shard_begin_change(sequence, function, function_name);
+	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+
+	(void) flake_generator_slot(*generator, shard);
+	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
+
+	/* Waiting for the lock may have brought news. */
+	*generator = flake_generator_get(sequence, function);
+	return *flake_generator_slot(*generator, shard);
+}
+
+/* Closes a slot; an id that is at or above all of the shard so far (F1, F3). */
+static int64
+close_slot(const Generator *generator, const GeneratorSlot *slot)
+{
+	int64		bound = flake_slot_close(slot->slot);
+
+	/*
+	 * Before the server started, ids were handed out up to the floor;
+	 * setval() may have set that outside of the layout.
+	 */
+	bound = Max(bound, flake_horizon_floor(&generator->horizon));
+	bound = Max(bound, flake_layout_min_packed(&generator->layout));
+	bound = Min(bound, flake_layout_max_packed(&generator->layout));
+	return flake_layout_id(&generator->layout, bound, slot->image);
+}
+
+bool
+flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
+{
+	Generator  *generator = flake_generator_get(sequence, function);
+	GeneratorSlot slot = *flake_generator_slot(generator, shard);
+
+	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
+		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
+		return false;
+
+	/* Nobody mints it now who did not mint it before. */
+	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
+		flake_shard_read_state(sequence, shard, function).exists)
+	{
+		flake_shard_unlock(sequence, shard, FLAKE_CHANGE_STATE);
+		return false;
+	}
+	generator = flake_generator_get(sequence, function);
+	*bound = close_slot(generator, &slot);
+	flake_shard_write_state(sequence, shard, false, true, *bound, function);
+	return true;
+}
+
+/* Ends the lease of a shard, if there is one, and heeds what was leased. */
+static void
+end_lease(const Generator *generator, const GeneratorSlot *slot,
+		  ShardState *state, Oid function)
+{
+	const FlakeLayout *layout = &generator->layout;
+	TimestampTz upto;
+	int64		tick;
+	int64		packed;
+	int64		id;
+
+	if (!state->exists || state->attached ||
+		!flake_lease_end(generator->sequence, slot->shard, function, &upto))
+		return;
+	if (!flake_layout_has_time(layout))
+		return;					/* a row written by hand: such are not leased */
+	tick = flake_layout_tick_at(layout, upto);
+	tick = Max(tick, flake_layout_min_tick(layout));
+	tick = Min(tick, flake_layout_max_tick(layout));
+	packed = flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
+	id = flake_layout_id(layout, packed, slot->image);
+	state->after = state->has_after ? Max(state->after, id) : id;
+	state->has_after = true;
+}
+
+void
+flake_shard_take_back(Oid sequence, int32 shard, Oid function)
+{
+	GeneratorSlot slot;
+	ShardState	state;
+
+	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
+	slot = *flake_generator_slot(flake_generator_get(sequence, function), shard);
+
+	/*
+	 * L3: the next owner of the shard, wherever it is, goes on after the
+	 * lease.
+	 */
+	state = flake_shard_read_state(sequence, shard, function);
+	end_lease(flake_generator_get(sequence, function), &slot, &state, function);
+	flake_shard_write_state(sequence, shard, false, state.has_after, state.after, function);
+}
+
+/* flake_detach(shard int, generator regclass) returns bigint */
+Datum
+flake_detach(PG_FUNCTION_ARGS)
+{
+	int32		shard = PG_GETARG_INT32(0);
+	Oid			sequence = PG_GETARG_OID(1);
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Generator  *generator;
+	GeneratorSlot slot;
+	ShardState	state;
+	int64		bound;
+
+	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
+	state = flake_shard_read_state(sequence, shard, function);
+	end_lease(generator, &slot, &state, function);
+	bound = close_slot(flake_generator_get(sequence, function), &slot);
+	if (state.has_after)
+		bound = Max(bound, state.after);
+
+	/* Also if it is already detached: a lease may have raised the bound. */
+	flake_shard_write_state(sequence, shard, false, true, bound, function);
+	PG_RETURN_INT64(bound);
+}
+
+/*
+ * flake_attach(shard int, after bigint, generator regclass) returns void
+ *
+ * Not strict: after may be NULL.
+ */
+Datum
+flake_attach(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Generator  *generator;
+	GeneratorSlot slot;
+	ShardState	state;
+	int32		shard;
+	Oid			sequence;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
+		PG_RETURN_NULL();
+	shard = PG_GETARG_INT32(0);
+	sequence = PG_GETARG_OID(2);
+
+	slot = begin_change(sequence, shard, function, "flake_attach()", &generator);
+	state = flake_shard_read_state(sequence, shard, function);
+	end_lease(generator, &slot, &state, function);
+	if (!PG_ARGISNULL(1))
+	{
+		int64		after = PG_GETARG_INT64(1);
+
+		generator = flake_generator_get(sequence, function);
+		(void) flake_packed_to_exceed(&generator->layout, after, false,
+									  "Check the clocks of both servers.");
+		state.after = state.has_after ? Max(state.after, after) : after;
+		state.has_after = true;
+	}
+	flake_shard_write_state(sequence, shard, true, state.has_after, state.after, function);
+
+	/* What is opened next goes by the new state. */
+	(void) flake_slot_close(slot.slot);
+	PG_RETURN_VOID();
+}

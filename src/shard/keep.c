@@ -1,0 +1,358 @@
+/*-------------------------------------------------------------------------
+ *
+ * keep.c
+ *	  Rows of shard states and leases that this extension has not written: what
+ *	  a restore, logical replication or somebody by hand brings, and what dropped
+ *	  generators leave.
+ *
+ * The triggers of the two tables call the functions here.  They must not keep a
+ * restore from its end, whatever its rows say, and must not let the rows of
+ * another server in.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "catalog/pg_collation.h"
+#include "commands/event_trigger.h"
+#include "commands/trigger.h"
+#include "fmgr.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
+#include "postmaster/bgworker.h"
+#include "shard/keep.h"
+#include "shard/state.h"
+#include "storage/lmgr.h"
+#include "trust/own_table.h"
+#include "trust/own_table_rows.h"
+#include "utils/fmgroids.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+PG_FUNCTION_INFO_V1(flake_keep_state);
+PG_FUNCTION_INFO_V1(flake_keep_triggers);
+PG_FUNCTION_INFO_V1(flake_forget_dropped);
+
+/*
+ * Shards of which a restore, or somebody by hand, has written the state.  Their
+ * slots are closed when others can see that state, so that what is opened next goes
+ * by it.
+ */
+typedef struct WrittenShard
+{
+	Oid			key;			/* the generator's */
+	int32		shard;
+} WrittenShard;
+
+static List *written_shards = NIL;
+static bool all_are_written = false;
+
+static void
+close_one(Slot *slot, void *arg)
+{
+	(void) flake_slot_close(slot);
+}
+
+static void
+close_written(void)
+{
+	ListCell   *lc;
+
+	if (all_are_written)
+		flake_shmem_each_slot(close_one, NULL);
+
+	foreach(lc, written_shards)
+	{
+		const WrittenShard *written = lfirst(lc);
+
+		flake_shmem_visit_slot(written->key, written->shard, close_one, NULL);
+	}
+}
+
+static void
+transaction_ends(XactEvent event, void *arg)
+{
+	switch (event)
+	{
+		case XACT_EVENT_COMMIT:
+			close_written();
+			/* FALLTHROUGH */
+		case XACT_EVENT_ABORT:
+		case XACT_EVENT_PREPARE:
+			written_shards = NIL;	/* its memory goes with the transaction's */
+			all_are_written = false;
+			break;
+		default:
+			break;
+	}
+}
+
+void
+flake_keep_init(void)
+{
+	RegisterXactCallback(transaction_ends, NULL);
+}
+
+static void
+close_at_commit(Oid sequence, int32 shard, Oid function)
+{
+	Oid			key = flake_generator_key(sequence, function);
+	MemoryContext old_context;
+	WrittenShard *written;
+
+	if (key == FLAKE_UUID || key == FLAKE_OBJECTID)
+		return;
+
+	/* Shared memory is attached here, where that can still fail. */
+	flake_shmem_visit_slot(key, shard, close_one, NULL);
+	old_context = MemoryContextSwitchTo(TopTransactionContext);
+	written = palloc(sizeof(WrittenShard));
+	written->key = key;
+	written->shard = shard;
+	written_shards = lappend(written_shards, written);
+	MemoryContextSwitchTo(old_context);
+}
+
+static const char no_generator[] = "its generator does not exist";
+static const char there_already[] = "there is one already";
+static const char has_another[] = "its owner has another shard";
+
+/*
+ * Why a row that is inserted would make a restore of the whole table fail, or NULL.
+ * Both tables begin with the same columns and have the same key.
+ */
+static const char *
+reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row,
+			   Oid sequence, int32 shard)
+{
+	ScanKeyData keys[2];
+
+	flake_shard_init_keys(keys, sequence, shard);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)))
+		return no_generator;
+	if (flake_own_table_has(table, table->index, lengthof(keys), keys))
+		return there_already;
+	if (id == LEASES)
+	{
+		bool		isnull;
+		Datum		owner = heap_getattr(row, LEASE_OWNER, RelationGetDescr(table->rel),
+										 &isnull);
+
+		ScanKeyEntryInitialize(&keys[1], 0, LEASE_OWNER, BTEqualStrategyNumber,
+							   InvalidOid, C_COLLATION_OID, F_TEXTEQ, owner);
+		if (!isnull && flake_own_table_has(table, table->second_index,
+										   lengthof(keys), keys))
+			return has_another;
+	}
+	return NULL;
+}
+
+/* WARNING that a row was skipped; the context has the line of a dump. */
+static void
+warn_of_skipped(const TriggerData *data, const char *reason)
+{
+	bool		isnull;
+	Datum		shard = heap_getattr(data->tg_trigtuple, STATE_SHARD,
+									 RelationGetDescr(data->tg_relation), &isnull);
+	char	   *context = GetErrorContextStack();
+
+	ereport(WARNING,
+			(errcode(ERRCODE_WARNING),
+			 errmsg("skipped a row of table \"%s\" for shard %d, because %s",
+					RelationGetRelationName(data->tg_relation), DatumGetInt32(shard), reason),
+			 context != NULL ? errdetail_internal("%s", context) : 0,
+			 reason == no_generator
+			 ? errhint("If you restore the generator later, add the row before ids are minted from it.")
+			 : reason == there_already
+			 ? errhint("If the two differ, change the row that is there.")
+			 : errhint("Do not attach the shard before that lease is over.")));
+}
+
+/*
+ * Whether a row that a session writes is kept.  The table may be anybody's: then it
+ * is.
+ */
+static bool
+keep_row(const TriggerData *data, Oid function)
+{
+	const OwnTableId id = strcmp(RelationGetRelationName(data->tg_relation),
+								 "flake_leases") == 0 ? LEASES : SHARD_STATE;
+	HeapTuple	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event)
+	? data->tg_newtuple : data->tg_trigtuple;
+	const char *reason = NULL;
+	OwnTable	table;
+
+	if (!flake_own_table_try_open(id, function, AccessShareLock, &table))
+		return true;
+	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation))
+	{
+		TupleDesc	desc = RelationGetDescr(table.rel);
+		bool		isnull[2];
+		Datum		sequence = heap_getattr(row, STATE_GENERATOR, desc, &isnull[0]);
+		Datum		shard = heap_getattr(row, STATE_SHARD, desc, &isnull[1]);
+
+		if (!isnull[0] && !isnull[1])
+		{
+			if (TRIGGER_FIRED_BY_INSERT(data->tg_event))
+				reason = reason_to_skip(id, &table, row, DatumGetObjectId(sequence),
+										DatumGetInt32(shard));
+			if (reason != NULL)
+				warn_of_skipped(data, reason);
+			else
+				close_at_commit(DatumGetObjectId(sequence), DatumGetInt32(shard),
+								function);
+		}
+	}
+	flake_own_table_close(&table);
+	return reason == NULL;
+}
+
+/*
+ * _flake_keep_state() returns trigger
+ *
+ * For rows that logical replication brings: which shards a server mints is its
+ * own affair, and does not travel with the data.  A row is skipped; TRUNCATE
+ * cannot be, so it is refused, also where it would be published.
+ *
+ * Rows that a session brings, such as psql when it restores a dump, are kept,
+ * whatever its session_replication_role.  But one whose generator is not there, or
+ * that is there already, is skipped, so that all others are restored.
+ */
+Datum
+flake_keep_state(PG_FUNCTION_ARGS)
+{
+	TriggerData *data = (TriggerData *) fcinfo->context;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by trigger manager",
+						"_flake_keep_state")));
+	if (TRIGGER_FIRED_BY_TRUNCATE(data->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot truncate table \"%s\" of extension \"flakeid\"",
+						RelationGetRelationName(data->tg_relation)),
+				 errdetail("Shards that were detached or leased could be minted again, here or where it is replicated to."),
+				 errhint("If logical replication brings it, skip the transaction with ALTER SUBSCRIPTION ... SKIP.")));
+	/* An apply worker, PostgreSQL's own or another's */
+	if (MyBgworkerEntry != NULL || !TRIGGER_FIRED_FOR_ROW(data->tg_event))
+		return PointerGetDatum(NULL);
+	if (!TRIGGER_FIRED_BY_DELETE(data->tg_event) &&
+		!keep_row(data, fcinfo->flinfo->fn_oid))
+		return PointerGetDatum(NULL);
+	return PointerGetDatum(TRIGGER_FIRED_BY_UPDATE(data->tg_event)
+						   ? data->tg_newtuple : data->tg_trigtuple);
+}
+
+/*
+ * Lets a trigger fire always again, as the install script does.  If somebody else
+ * is changing the table's triggers, it is left to him.
+ */
+static void
+keep_trigger(Relation rel, const char *name)
+{
+	const TriggerDesc *triggers = rel->trigdesc;
+
+	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
+	{
+		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
+			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+			continue;
+		all_are_written = true;
+		flake_shmem_each_slot(close_one, NULL);
+		if (!ConditionalLockRelation(rel, ShareRowExclusiveLock))
+			return;
+		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
+			rel->trigdesc->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+			return;
+#if PG_VERSION_NUM >= 160000
+		EnableDisableTrigger(rel, name, InvalidOid, TRIGGER_FIRES_ALWAYS, true, false,
+							 AccessExclusiveLock);
+#else
+		EnableDisableTrigger(rel, name, TRIGGER_FIRES_ALWAYS, true, AccessExclusiveLock);
+#endif
+		return;
+	}
+}
+
+/*
+ * _flake_keep_triggers() returns event_trigger
+ *
+ * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
+ * after which the triggers of flake_keep_state() would no longer fire for what
+ * logical replication brings.  Rows were written that it has not seen, so they count
+ * from now on for all shards.  A trigger that was disabled by intent stays so.
+ */
+Datum
+flake_keep_triggers(PG_FUNCTION_ARGS)
+{
+	const OwnTableId tables[] = {SHARD_STATE, LEASES};
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"_flake_keep_triggers")));
+	for (size_t i = 0; i < lengthof(tables); i++)
+	{
+		OwnTable	table;
+
+		if (!flake_own_table_try_open(tables[i], fcinfo->flinfo->fn_oid,
+									  AccessShareLock, &table))
+			continue;
+		keep_trigger(table.rel, "keep_state");
+		CommandCounterIncrement();
+		keep_trigger(table.rel, "keep_rows");
+		flake_own_table_close(&table);
+	}
+	PG_RETURN_NULL();
+}
+
+/*
+ * _flake_forget_dropped() returns event_trigger
+ *
+ * Removes the rows of generators that a command has dropped, by whatever way.  It
+ * is called for every command that drops something, by whomever, so it looks before
+ * it takes a lock for changes, and leaves tables alone that are not as expected:
+ * nobody could drop what makes them so.
+ */
+Datum
+flake_forget_dropped(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	OwnTable	states;
+	OwnTable	leases;
+	bool		found;
+
+	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" was not called by event trigger manager",
+						"_flake_forget_dropped")));
+	if (!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
+		PG_RETURN_NULL();
+	found = flake_own_table_has_dropped(&states);
+	flake_own_table_close(&states);
+
+	/* A row of the leases has one of the states. */
+	if (found &&
+		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, &states))
+	{
+		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, &leases))
+		{
+			flake_shard_remove_dropped(&states, &leases);
+			flake_own_table_close(&leases);
+		}
+		flake_own_table_close(&states);
+	}
+	PG_RETURN_NULL();
+}

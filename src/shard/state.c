@@ -1,0 +1,159 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.c
+ *	  The table of shard states, and the lock that goes with it.
+ *
+ * The lock is a heavyweight one of the kind that advisory locks are, in a class
+ * that SQL cannot reach.  It has modes: the state is read under
+ * FLAKE_READ_STATE, changed under FLAKE_CHANGE_STATE, and a lease of the shard is
+ * changed under FLAKE_CHANGE_LEASE, which keeps the state and other changes to
+ * the lease out, but not readers.  The latter two are kept to the end of the
+ * transaction.  So no two transactions change a shard's row in either table, and
+ * what is read there under the lock has been committed, or is our own.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "shard/state.h"
+#include "storage/lock.h"
+#include "trust/own_table.h"
+#include "trust/own_table_rows.h"
+#include "trust/relation.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+/* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
+#define SHARD_LOCK_CLASS	0x0F1A
+
+bool
+flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
+						 SHARD_LOCK_CLASS);
+	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+void
+flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
+						 SHARD_LOCK_CLASS);
+	LockRelease(&tag, mode, false);
+}
+
+void
+flake_shard_init_keys(ScanKeyData keys[2], Oid sequence, int32 shard)
+{
+	ScanKeyInit(&keys[0], STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(sequence));
+	ScanKeyInit(&keys[1], STATE_SHARD, BTEqualStrategyNumber, F_INT4EQ,
+				Int32GetDatum(shard));
+}
+
+/* Whether this transaction has written a version of a row, or replaced it. */
+static bool
+is_our_version(HeapTuple row)
+{
+	HeapTupleHeader header = row->t_data;
+
+	return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header)) ||
+		(!HEAP_XMAX_IS_LOCKED_ONLY(header->t_infomask) &&
+		 TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)));
+}
+
+ShardState
+flake_shard_read_state(Oid sequence, int32 shard, Oid function)
+{
+	OwnTable	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
+	ShardState	state = {0};
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	flake_shard_init_keys(keys, sequence, shard);
+	state.is_new = flake_is_new(table.rel);
+	state.in_doubt = !state.is_new && flake_has_new_file(table.rel);
+	row = flake_own_table_find(&table, table.index, 2, keys);
+	if (row != NULL)
+	{
+		Datum		values[STATE_COLUMNS];
+		bool		nulls[STATE_COLUMNS];
+
+		heap_deform_tuple(row, RelationGetDescr(table.rel), values, nulls);
+		state.exists = true;
+		state.attached = DatumGetBool(values[STATE_ATTACHED - 1]);
+		state.has_after = !nulls[STATE_AFTER - 1];
+		if (state.has_after)
+			state.after = DatumGetInt64(values[STATE_AFTER - 1]);
+	}
+
+	scan = systable_beginscan(table.rel, table.index, true, SnapshotAny, 2, keys);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		state.in_doubt |= is_our_version(row);
+	systable_endscan(scan);
+	flake_own_table_close(&table);
+	return state;
+}
+
+bool
+flake_shard_is_detached(Oid sequence, int32 shard, Oid function)
+{
+	ShardState	state = flake_shard_read_state(sequence, shard, function);
+
+	return state.exists && !state.attached;
+}
+
+void
+flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases)
+{
+	flake_own_table_remove_dropped(leases, NULL);
+	flake_own_table_remove_dropped(states, leases);
+}
+
+/*
+ * What the event trigger did not remove, in single-user mode for instance, goes on
+ * the occasion.
+ */
+void
+flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after,
+						int64 after, Oid function)
+{
+	OwnTable	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
+	OwnTable	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
+	ScanKeyData keys[2];
+	HeapTuple	row;
+	Datum		values[STATE_COLUMNS];
+	bool		nulls[STATE_COLUMNS] = {false};
+
+	values[STATE_GENERATOR - 1] = ObjectIdGetDatum(sequence);
+	values[STATE_SHARD - 1] = Int32GetDatum(shard);
+	values[STATE_ATTACHED - 1] = BoolGetDatum(attached);
+	values[STATE_AFTER - 1] = Int64GetDatum(after);
+	nulls[STATE_AFTER - 1] = !has_after;
+	values[STATE_CHANGED_AT - 1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
+
+	/* The shard's lock keeps all but those away who write by hand. */
+	flake_shard_init_keys(keys, sequence, shard);
+	row = flake_own_table_lock(&states, states.index, 2, keys, LockWaitBlock);
+	if (row != NULL)
+		flake_own_table_update(&states, row, values, nulls);
+	else
+		flake_own_table_insert(&states, values, nulls);
+
+	flake_shard_remove_dropped(&states, &leases);
+	flake_own_table_close(&leases);
+	flake_own_table_close(&states);
+}

@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * state.h
+ *	  The table of shard states, and the lock that goes with it.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_STATE_H
+#define FLAKEID_STATE_H
+
+#include "access/skey.h"
+#include "trust/own_table.h"
+
+#pragma GCC visibility push(hidden)
+
+/* The modes of a shard's lock: see state.c. */
+#define FLAKE_READ_STATE	RowShareLock
+#define FLAKE_CHANGE_LEASE	ShareRowExclusiveLock
+#define FLAKE_CHANGE_STATE	ExclusiveLock
+
+/* Locks a shard.  False if that would mean waiting, and wait is false. */
+extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
+extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
+
+/* A row of the table. */
+typedef struct ShardState
+{
+	bool		exists;
+	bool		attached;
+	bool		in_doubt;		/* changed by this transaction */
+	bool		is_new;			/* the table was made by this transaction */
+	bool		has_after;
+	int64		after;			/* an id */
+} ShardState;
+
+/* Reads the state of a shard, which is locked in any mode, as it is now. */
+extern ShardState flake_shard_read_state(Oid sequence, int32 shard, Oid function);
+
+/* Whether a shard, which is locked in any mode, is detached here. */
+extern bool flake_shard_is_detached(Oid sequence, int32 shard, Oid function);
+
+/* Writes it; the shard is locked for that. */
+extern void flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after,
+									int64 after, Oid function);
+
+/*
+ * Sets up what finds the row of a shard, in this table or in that of leases,
+ * which begin with the same columns.
+ */
+extern void flake_shard_init_keys(ScanKeyData keys[2], Oid sequence, int32 shard);
+
+/* Removes what dropped generators have left in both tables. */
+extern void flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_STATE_H */

@@ -1,0 +1,243 @@
+/*-------------------------------------------------------------------------
+ *
+ * columns.c
+ *	  The columns that a generator's ids go into.
+ *
+ * The catalogs know which columns have a default that mints from a generator,
+ * and which own it.  flake_rewind() searches these for ids that could come again.
+ * Columns are found by their numbers, and no name is resolved on the way: see
+ * trust/search.c for why.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_attrdef.h"
+#include "catalog/pg_depend.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
+#include "parser/parse_func.h"
+#include "sql/columns.h"
+#include "trust/search.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(flake_columns);
+
+/* Functions that mint from a generator of the extension's own. */
+static const struct
+{
+	const char *name;
+	Oid			generator;		/* the key of the one that it mints from */
+	int			nargs;			/* at most one, an int */
+}			minting_functions[] =
+
+{
+	{"flake_id", FLAKE_DEFAULT, 0},
+	{"flake_id", FLAKE_DEFAULT, 1},
+	{"flake_uuid", FLAKE_UUID, 0},
+	{"flake_objectid", FLAKE_OBJECTID, 0},
+};
+
+/* The list, with a column added if it is not in it. */
+static List *
+add_column(List *columns, Oid relation, int32 attribute)
+{
+	ObjectAddress *column;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		column = lfirst(lc);
+		if (column->objectId == relation && column->objectSubId == attribute)
+			return columns;
+	}
+	column = palloc(sizeof(ObjectAddress));
+	ObjectAddressSubSet(*column, RelationRelationId, relation, attribute);
+	return lappend(columns, column);
+}
+
+/* The list, with the columns added whose defaults depend on an object. */
+static List *
+add_defaults(List *columns, Oid class, Oid object)
+{
+	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(class));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(object));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL,
+							  2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+		ObjectAddress column;
+
+		if (depend->classid != AttrDefaultRelationId)
+			continue;
+		column = GetAttrDefaultColumnAddress(depend->objid);
+		if (OidIsValid(column.objectId))
+			columns = add_column(columns, column.objectId,
+								 column.objectSubId);
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+	return columns;
+}
+
+/* The owner of a function written in C; InvalidOid for other functions. */
+static Oid
+c_function_owner(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	Form_pg_proc form;
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	owner = form->prolang == ClanguageId ? form->proowner : InvalidOid;
+	ReleaseSysCache(tuple);
+	return owner;
+}
+
+/*
+ * A function of the extension that function belongs to: of that name in the
+ * same schema, and not somebody else's, whose schema it may be.
+ */
+static Oid
+own_function(const char *name, int nargs, Oid function)
+{
+	Oid			argument = INT4OID;
+	oidvector  *arguments = buildoidvector(&argument, nargs);
+	Oid			found = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid,
+										CStringGetDatum(name),
+										PointerGetDatum(arguments),
+										ObjectIdGetDatum(get_func_namespace(function)));
+
+	if (!OidIsValid(found) ||
+		c_function_owner(found) != c_function_owner(function) ||
+		getExtensionOfObject(ProcedureRelationId, found) !=
+		getExtensionOfObject(ProcedureRelationId, function))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("function %s does not exist",
+						funcname_signature_string(name, nargs, NIL, &argument)),
+				 errdetail("It belongs to extension \"flakeid\"."),
+				 errhint("Create the extension again.")));
+	return found;
+}
+
+/* The columns that a generator's ids go into, as a list of ObjectAddress. */
+static List *
+find_columns(Oid sequence, Oid function)
+{
+	Oid			key = flake_generator_key(sequence, function);
+	List	   *columns = add_defaults(NIL, RelationRelationId, sequence);
+	Oid			owner;
+	int32		attribute;
+
+	for (size_t i = 0; i < lengthof(minting_functions); i++)
+	{
+		if (minting_functions[i].generator == key)
+			columns = add_defaults(columns, ProcedureRelationId,
+								   own_function(minting_functions[i].name,
+												minting_functions[i].nargs,
+												function));
+	}
+	if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attribute))
+		columns = add_column(columns, owner, attribute);
+	return columns;
+}
+
+/* flake_columns(generator regclass) returns setof record */
+Datum
+flake_columns(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, find_columns(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid))
+	{
+		ObjectAddress *column = lfirst(lc);
+		char	   *attribute = get_attname(column->objectId,
+											column->objectSubId, true);
+		NameData	name;
+		Datum		values[2];
+		bool		nulls[2] = {false, false};
+
+		if (attribute == NULL)
+			continue;			/* it has been dropped meanwhile */
+		namestrcpy(&name, attribute);
+		values[0] = ObjectIdGetDatum(column->objectId);
+		values[1] = NameGetDatum(&name);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+/* Searches a column that takes its values from a generator. */
+static void
+search_column(Relation rel, AttrNumber attribute, int64 below, Oid function,
+			  LiveIds *live)
+{
+	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
+								(long long) below);
+	Search		search = flake_search_tree(rel, attribute, below, hint, function);
+
+	live->columns++;
+	if (search.found && (live->column == NULL || search.max > live->id))
+	{
+		live->column = search.column;
+		live->id = search.max;
+	}
+}
+
+LiveIds
+flake_find_live_ids(Oid sequence, int64 below, Oid function)
+{
+	LiveIds		live = {0};
+	ListCell   *lc;
+
+	foreach(lc, find_columns(sequence, function))
+	{
+		ObjectAddress *column = lfirst(lc);
+		Relation	rel;
+
+		if (isOtherTempNamespace(get_rel_namespace(column->objectId)))
+			continue;
+
+		/* What is dropped meanwhile takes its ids along. */
+		rel = try_relation_open(column->objectId, AccessShareLock);
+		if (rel == NULL)
+			continue;
+		if (!TupleDescAttr(RelationGetDescr(rel),
+						   column->objectSubId - 1)->attisdropped)
+			search_column(rel, column->objectSubId, below, function, &live);
+		relation_close(rel, NoLock);
+	}
+	return live;
+}

@@ -1,0 +1,140 @@
+/*-------------------------------------------------------------------------
+ *
+ * stat.c
+ *	  SQL functions that show what minting did: the view flake_stat.
+ *
+ * The numbers are kept in the slots, in shared memory, and start from zero
+ * when the server starts.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "layout/layout.h"
+#include "mint/claim.h"
+#include "mint/definition.h"
+#include "mint/entry.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(flake_stat_slots);
+PG_FUNCTION_INFO_V1(flake_stat_reset);
+
+#define STAT_COLUMNS	8
+
+/* Adds a slot that was minted from to a list of copies. */
+static void
+collect_slot(Slot *slot, void *arg)
+{
+	List	  **slots = arg;
+	Slot	   *copy;
+
+	/* One that was opened and not used has one more than none. */
+	if (flake_slot_last(slot) <= FLAKE_PACKED_NONE + 1)
+		return;
+	copy = palloc(sizeof(Slot));
+	*copy = *slot;
+	*slots = lappend(*slots, copy);
+}
+
+/* For list_sort(): by generator, then by shard. */
+static int
+compare_slots(const ListCell *a, const ListCell *b)
+{
+	const FlakeKey *key_a = &((const Slot *) lfirst(a))->key;
+	const FlakeKey *key_b = &((const Slot *) lfirst(b))->key;
+
+	if (key_a->generator != key_b->generator)
+		return key_a->generator < key_b->generator ? -1 : 1;
+	return (key_a->shard > key_b->shard) - (key_a->shard < key_b->shard);
+}
+
+/*
+ * _flake_stat_slots()
+ *	returns setof record (generator regclass, shard int, issued bigint,
+ *	last_id bigint, last_time timestamptz, waits bigint, wait_us bigint,
+ *	clock_steps_back bigint)
+ *
+ * One row for each slot that this database has minted from since the server
+ * started; of generators that still exist.
+ */
+Datum
+flake_stat_slots(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	List	   *slots = NIL;
+	ListCell   *lc;
+	const Slot *previous = NULL;
+	Oid			sequence = InvalidOid;
+	FlakeLayout layout;
+	bool		exists = false;
+
+	InitMaterializedSRF(fcinfo, 0);
+	flake_claim_flush_count();	/* so that a session sees its own */
+	flake_shmem_each_slot(collect_slot, &slots);
+	list_sort(slots, compare_slots);
+
+	foreach(lc, slots)
+	{
+		Slot	   *slot = lfirst(lc);
+		Datum		values[STAT_COLUMNS];
+		bool		nulls[STAT_COLUMNS] = {false};
+		int64		last_id;
+		TimestampTz last_time = 0;
+		int			i = 0;
+
+		if (previous == NULL || previous->key.generator != slot->key.generator)
+		{
+			sequence = flake_generator_sequence(slot->key.generator,
+												fcinfo->flinfo->fn_oid);
+			exists = flake_generator_layout(sequence, fcinfo->flinfo->fn_oid,
+											true, &layout);
+		}
+		previous = slot;
+		if (!exists)
+			continue;
+
+		last_id = flake_layout_id(&layout,
+								  flake_slot_last(slot),
+								  flake_layout_shard_image(&layout, slot->key.shard));
+		values[i++] = ObjectIdGetDatum(sequence);
+		values[i++] = Int32GetDatum(slot->key.shard);
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
+		values[i++] = Int64GetDatum(last_id);
+		nulls[i] = !flake_layout_has_time(&layout) ||
+			!flake_layout_tick_start(&layout, flake_layout_tick(&layout, last_id),
+									 &last_time);
+		values[i++] = TimestampTzGetDatum(last_time);
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->clock_steps_back));
+		Assert(i == STAT_COLUMNS);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
+static void
+reset_slot(Slot *slot, void *arg)
+{
+	pg_atomic_write_u64(&slot->issued, 0);
+	pg_atomic_write_u64(&slot->waits, 0);
+	pg_atomic_write_u64(&slot->wait_us, 0);
+	pg_atomic_write_u64(&slot->clock_steps_back, 0);
+}
+
+/* flake_stat_reset() returns void: the counters of this database to zero */
+Datum
+flake_stat_reset(PG_FUNCTION_ARGS)
+{
+	flake_claim_flush_count();
+	flake_shmem_each_slot(reset_slot, NULL);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,272 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.c
+ *	  SQL functions that keep names from coming to mean something else while
+ *	  functions in PL/pgSQL use them.
+ *
+ * PL/pgSQL resolves a name each time that it plans an expression, and a command
+ * that it executes resolves its names when it is executed.  In between, the name
+ * can come to mean another object: the owner of a schema can rename it and make
+ * another, an extension's owner can drop it and put something else in its place,
+ * and a function that waits for a lock gives them time.  So that no text of the
+ * extension means anything but the extension's own objects:
+ *
+ *	G1	A function in PL/pgSQL is called by one in SQL, whose body was parsed when
+ *		the extension was created: it calls by OID.  It first calls flake_guard().
+ *	G2	flake_guard() locks the extension, as a command that drops it would, and
+ *		the schema's row in pg_namespace, as a command that renames it would.  Both
+ *		stay locked to the end of the transaction.  Then it compares the schema's
+ *		name with the one that was written into the functions.
+ *	G3	The functions in PL/pgSQL have a parameter of type flake_ticket, of which
+ *		only flake_guard() makes values.  So nobody can call them without it.
+ *	G4	They call with arguments of exactly the declared types, so that no other
+ *		function in the schema fits better.
+ *	G5	Their variables have types of pg_catalog, which are qualified.  PL/pgSQL
+ *		keeps what it has compiled, and anybody can have it compile a function in
+ *		any search_path: plpgsql_validator() is there for all.
+ *
+ * Locks keep other transactions away, but not what is executed in this one.  For
+ * that see execute_steps.c.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_extension.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "trust/guard.h"
+#include "trust/relation.h"
+#include "trust/role.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+#include "utils/varlena.h"
+
+PG_FUNCTION_INFO_V1(flake_ticket_in);
+PG_FUNCTION_INFO_V1(flake_ticket_out);
+PG_FUNCTION_INFO_V1(flake_guard);
+PG_FUNCTION_INFO_V1(flake_guard_schemas);
+PG_FUNCTION_INFO_V1(flake_guard_relation);
+PG_FUNCTION_INFO_V1(flake_guard_tree);
+
+/* _flake_ticket_in(cstring) returns _flake_ticket */
+Datum
+flake_ticket_in(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("cannot accept a value of type %s", "_flake_ticket"),
+			 errdetail("Functions with such an argument are called by other functions of flakeid.")));
+	PG_RETURN_NULL();
+}
+
+/* _flake_ticket_out(_flake_ticket) returns cstring */
+Datum
+flake_ticket_out(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_CSTRING(pstrdup("ticket"));
+}
+
+bool
+flake_guard_schema(Oid schema)
+{
+	Relation	namespaces = table_open(NamespaceRelationId, RowShareLock);
+	TupleTableSlot *slot = table_slot_create(namespaces, NULL);
+	bool		exists;
+
+	for (;;)
+	{
+		HeapTuple	tuple = SearchSysCacheCopy1(NAMESPACEOID,
+												ObjectIdGetDatum(schema));
+		TM_FailureData failure;
+		TM_Result	result;
+
+		exists = HeapTupleIsValid(tuple);
+		if (!exists)
+			break;
+
+		/*
+		 * The name is a unique key, so a change of it conflicts with this,
+		 * and a change of privileges does not.
+		 */
+		result = table_tuple_lock(namespaces, &tuple->t_self,
+								  GetActiveSnapshot(), slot,
+								  GetCurrentCommandId(false),
+								  LockTupleKeyShare, LockWaitBlock, 0,
+								  &failure);
+		heap_freetuple(tuple);
+		if (result != TM_Updated && result != TM_Deleted)
+			break;
+
+		/* Somebody has changed or dropped it meanwhile: look again. */
+		CHECK_FOR_INTERRUPTS();
+		AcceptInvalidationMessages();
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(namespaces, NoLock);
+	return exists;
+}
+
+/*
+ * _flake_guard(schema text) returns _flake_ticket
+ *
+ * schema is that of the extension as it was when the extension was created, as
+ * SQL has to have it.
+ */
+Datum
+flake_guard(PG_FUNCTION_ARGS)
+{
+	char	   *schema = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	Oid			function = fcinfo->flinfo->fn_oid;
+	Oid			extension = getExtensionOfObject(ProcedureRelationId, function);
+	Oid			namespace;
+
+	PreventCommandDuringRecovery("a function of flakeid that executes commands");
+
+	/* G2 */
+	if (OidIsValid(extension))
+		LockDatabaseObject(ExtensionRelationId, extension, 0, AccessShareLock);
+	namespace = get_func_namespace(function);
+	if (!OidIsValid(extension) ||
+		getExtensionOfObject(ProcedureRelationId, function) != extension ||
+		!flake_guard_schema(namespace))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("extension \"flakeid\" does not exist"),
+				 errdetail("It was dropped while the function was called.")));
+	if (strcmp(strVal(linitial(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)))),
+			   get_namespace_name(namespace)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the schema of extension \"flakeid\" was renamed"),
+				 errdetail("The extension was created in schema %s, which is now called %s.",
+						   schema, quote_identifier(get_namespace_name(namespace))),
+				 errhint("Give the schema its old name with ALTER SCHEMA ... RENAME TO.")));
+	PG_RETURN_OID(extension);
+}
+
+/* The OIDs of an array that has no nulls. */
+static Oid *
+oid_array(ArrayType *array, int *count)
+{
+	Datum	   *datums;
+	Oid		   *oids;
+
+	deconstruct_array(array, OIDOID, sizeof(Oid), true, TYPALIGN_INT, &datums,
+					  NULL, count);
+	oids = palloc(*count * sizeof(Oid));
+	for (int i = 0; i < *count; i++)
+		oids[i] = DatumGetObjectId(datums[i]);
+	return oids;
+}
+
+/*
+ * _flake_guard_schemas(ticket _flake_ticket, schemas oid[]) returns void
+ *
+ * Keeps schemas from being renamed and dropped by others until the end of the
+ * transaction.
+ */
+Datum
+flake_guard_schemas(PG_FUNCTION_ARGS)
+{
+	int			count;
+	Oid		   *schemas = oid_array(PG_GETARG_ARRAYTYPE_P(1), &count);
+
+	for (int i = 0; i < count; i++)
+	{
+		if (!flake_guard_schema(schemas[i]))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_SCHEMA),
+					 errmsg("schema with OID %u does not exist", schemas[i]),
+					 errdetail("It was dropped meanwhile.")));
+	}
+	PG_RETURN_VOID();
+}
+
+/* What LOCK TABLE takes. */
+static bool
+is_table_or_view(Oid relation)
+{
+	char		relkind = get_rel_relkind(relation);
+
+	return relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE ||
+		relkind == RELKIND_VIEW;
+}
+
+/*
+ * Locks a relation until the end of the transaction.  False if it does not exist
+ * (any more).
+ *
+ * Mode ACCESS SHARE takes no privilege, as others that are called with an OID,
+ * such as nextval(), lock it before they check any.
+ */
+static bool
+lock_relation(Oid relation, LOCKMODE mode)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		return false;
+	if (mode == AccessExclusiveLock && !is_table_or_view(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("cannot lock \"%s\"", get_rel_name(relation)),
+				 errdetail("It is no table and no view.")));
+	if (mode == AccessExclusiveLock &&
+		!flake_acts_as(GetUserId(), flake_relation_owner(relation)))
+	{
+		AclResult	result = pg_class_aclcheck(relation, GetUserId(),
+											   ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
+						   get_rel_name(relation));
+	}
+	LockRelationOid(relation, mode);
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
+}
+
+/*
+ * _flake_guard_relation(ticket _flake_ticket, relation oid, exclusive boolean)
+ *	returns boolean
+ *
+ * Keeps others from renaming, changing and dropping a relation of any kind until
+ * the end of the transaction.
+ */
+Datum
+flake_guard_relation(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(lock_relation(PG_GETARG_OID(1),
+								 PG_GETARG_BOOL(2) ? AccessExclusiveLock : AccessShareLock));
+}
+
+/*
+ * _flake_guard_tree(ticket _flake_ticket, relation oid) returns boolean
+ *
+ * What LOCK TABLE does, which includes the tables that inherit from it.
+ */
+Datum
+flake_guard_tree(PG_FUNCTION_ARGS)
+{
+	Oid			relation = PG_GETARG_OID(1);
+
+	if (!lock_relation(relation, AccessExclusiveLock))
+		PG_RETURN_BOOL(false);
+	(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
+	PG_RETURN_BOOL(true);
+}

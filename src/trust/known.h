@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * known.h
+ *	  What several commands name, and that it stays the same.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_KNOWN_H
+#define FLAKEID_KNOWN_H
+
+#include "compat.h"
+#include "utils/array.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What an object was called, where it was, and whose it was, at first. */
+typedef struct Known
+{
+	Oid			oid;
+	char	   *name;
+	Oid			schema;			/* of a relation or a type */
+	Oid			owner;			/* likewise */
+} Known;
+
+/* The extension that a function belongs to, and its schema. */
+typedef struct OwnExtension
+{
+	Oid			function;
+	Oid			extension;
+	Known		schema;
+} OwnExtension;
+
+/* What an object is called now, where it is, and whose it is. */
+extern Known flake_look_at_schema(Oid oid);
+extern Known flake_look_at_relation(Oid oid);
+extern Known flake_look_at_type(Oid oid);
+
+/* The same of every object of an array of OIDs; palloc'd. */
+extern Known *flake_look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count);
+
+/* ERROR 55000 unless all are still the same; kind is for the message. */
+extern void flake_check_known(const Known *known, int count, Known (*look_at) (Oid oid),
+							  const char *kind);
+
+/* The extension of a function; and ERROR 55000 unless it is still there. */
+extern OwnExtension flake_look_at_extension(Oid function);
+extern void flake_check_extension(const OwnExtension *own);
+
+/*
+ * ERROR 55000: what is executed has led to a change of what is to be executed
+ * next.
+ */
+pg_noreturn extern void flake_changed_meanwhile(const char *what);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_KNOWN_H */

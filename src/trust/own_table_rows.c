@@ -1,0 +1,240 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_table_rows.c
+ *	  The rows of the extension's own tables: finding, locking and writing
+ *	  them, and removing those of generators that were dropped.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/indexing.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "trust/own_table.h"
+#include "trust/own_table_rows.h"
+#include "utils/fmgroids.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+static HeapTuple
+find_row(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
+		 ScanKeyData *keys)
+{
+	ScanKeyData copies[MAX_OWN_KEYS];	/* older versions change them */
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
+	scan = systable_beginscan(table->rel, index, true, snapshot, nkeys, copies);
+	row = systable_getnext(scan);
+	if (HeapTupleIsValid(row))
+		row = heap_copytuple(row);
+	systable_endscan(scan);
+	return row;
+}
+
+HeapTuple
+flake_own_table_find(const OwnTable *table, Oid index, int nkeys,
+					 ScanKeyData *keys)
+{
+	/* The snapshot for a table that is no catalog is always a new one. */
+	return find_row(table, index, NULL, nkeys, keys);
+}
+
+bool
+flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
+					ScanKeyData *keys)
+{
+	return find_row(table, index, SnapshotSelf, nkeys, keys) != NULL;
+}
+
+HeapTuple
+flake_own_table_lock(const OwnTable *table, Oid index, int nkeys,
+					 ScanKeyData *keys, LockWaitPolicy policy)
+{
+	TupleTableSlot *slot = table_slot_create(table->rel, NULL);
+	HeapTuple	row;
+
+	for (;;)
+	{
+		TM_FailureData failure;
+		TM_Result	result;
+
+		row = flake_own_table_find(table, index, nkeys, keys);
+		if (row == NULL)
+			break;
+		result = table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
+								  GetCurrentCommandId(false),
+								  LockTupleExclusive, policy, 0, &failure);
+		if (result == TM_Ok)
+			break;
+		heap_freetuple(row);
+		row = NULL;
+		if (result == TM_WouldBlock)
+			break;
+		if (result != TM_Updated && result != TM_Deleted)
+			elog(ERROR, "unexpected result of a row lock: %d", (int) result);
+
+		/* Somebody has changed or deleted it meanwhile: look again. */
+		CHECK_FOR_INTERRUPTS();
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	return row;
+}
+
+void
+flake_own_table_insert(const OwnTable *table, Datum *values, bool *nulls)
+{
+	HeapTuple	row = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
+
+	CatalogTupleInsert(table->rel, row);
+	heap_freetuple(row);
+	CommandCounterIncrement();
+}
+
+void
+flake_own_table_update(const OwnTable *table, HeapTuple row, Datum *values,
+					   bool *nulls)
+{
+	HeapTuple	changed = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
+
+	changed->t_self = row->t_self;
+	CatalogTupleUpdate(table->rel, &row->t_self, changed);
+	heap_freetuple(changed);
+	CommandCounterIncrement();
+}
+
+void
+flake_own_table_delete(const OwnTable *table, HeapTuple row)
+{
+	CatalogTupleDelete(table->rel, &row->t_self);
+	CommandCounterIncrement();
+}
+
+/* The generator of a row. */
+static Oid
+generator_of(const OwnTable *table, HeapTuple row)
+{
+	bool		isnull;
+
+	return DatumGetObjectId(heap_getattr(row, 1, RelationGetDescr(table->rel),
+										 &isnull));
+}
+
+/* The least generator in a table that is greater than one; or InvalidOid. */
+static Oid
+next_generator(const OwnTable *table, Oid generator)
+{
+	Relation	index = relation_open(table->index, AccessShareLock);
+	Oid			next = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_OIDGT,
+				ObjectIdGetDatum(generator));
+	scan = systable_beginscan_ordered(table->rel, index, NULL, 1, &key);
+	row = systable_getnext_ordered(scan, ForwardScanDirection);
+	if (HeapTupleIsValid(row))
+		next = generator_of(table, row);
+	systable_endscan_ordered(scan);
+	relation_close(index, AccessShareLock);
+	return next;
+}
+
+/* Deletes the rows of a generator that nobody else has locked. */
+static void
+remove_rows(const OwnTable *table, Oid generator)
+{
+	TupleTableSlot *slot = table_slot_create(table->rel, NULL);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(generator));
+	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		TM_FailureData failure;
+
+		if (table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
+							 GetCurrentCommandId(false), LockTupleExclusive,
+							 LockWaitSkip, 0, &failure) == TM_Ok)
+			CatalogTupleDelete(table->rel, &row->t_self);
+		ExecClearTuple(slot);
+	}
+	systable_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	CommandCounterIncrement();
+}
+
+/* Whether a table has rows of a generator. */
+static bool
+has_rows(const OwnTable *table, Oid generator)
+{
+	ScanKeyData key;
+
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(generator));
+	return flake_own_table_find(table, table->index, 1, &key) != NULL;
+}
+
+/*
+ * Whether a generator is gone for good.
+ *
+ * The cache can say so of one that was created just now: its creator commits
+ * first, so that the rows are there, and sends the news after that.  But its lock
+ * on the sequence goes last, so getting one brings the news.
+ */
+static bool
+is_dropped(Oid generator)
+{
+	bool		is_gone;
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)) ||
+		!ConditionalLockRelationOid(generator, AccessShareLock))
+		return false;
+	is_gone = !SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator));
+	UnlockRelationOid(generator, AccessShareLock);
+	return is_gone;
+}
+
+bool
+flake_own_table_has_dropped(const OwnTable *table)
+{
+	Oid			generator = InvalidOid;
+
+	while (OidIsValid(generator = next_generator(table, generator)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (is_dropped(generator))
+			return true;
+	}
+	return false;
+}
+
+void
+flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
+{
+	Oid			generator = InvalidOid;
+
+	while (OidIsValid(generator = next_generator(table, generator)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if ((unless_in == NULL || !has_rows(unless_in, generator)) &&
+			is_dropped(generator))
+			remove_rows(table, generator);
+	}
+}

@@ -1,0 +1,63 @@
+/*-------------------------------------------------------------------------
+ *
+ * own_table_rows.h
+ *	  The rows of the extension's own tables.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_OWN_TABLE_ROWS_H
+#define FLAKEID_OWN_TABLE_ROWS_H
+
+#include "access/htup.h"
+#include "access/skey.h"
+#include "nodes/lockoptions.h"
+#include "trust/own_table.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * A row with certain keys of an index, as it is now: what has been committed
+ * meanwhile counts, whatever the snapshot of the transaction is.  NULL if there
+ * is none.
+ */
+extern HeapTuple flake_own_table_find(const OwnTable *table, Oid index,
+									  int nkeys, ScanKeyData *keys);
+
+/* Whether there is such a row, also one that this command has added. */
+extern bool flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
+								ScanKeyData *keys);
+
+/*
+ * A row, locked until the end of the transaction so that nobody else changes
+ * it.  NULL also if somebody else has locked it and policy is LockWaitSkip.
+ */
+extern HeapTuple flake_own_table_lock(const OwnTable *table, Oid index,
+									  int nkeys, ScanKeyData *keys,
+									  LockWaitPolicy policy);
+
+/*
+ * Adds a row, or changes or deletes one that is locked.  What follows in this
+ * transaction sees it.
+ */
+extern void flake_own_table_insert(const OwnTable *table, Datum *values,
+								   bool *nulls);
+extern void flake_own_table_update(const OwnTable *table, HeapTuple row,
+								   Datum *values, bool *nulls);
+extern void flake_own_table_delete(const OwnTable *table, HeapTuple row);
+
+/* Whether it has rows of generators that were dropped. */
+extern bool flake_own_table_has_dropped(const OwnTable *table);
+
+/*
+ * Deletes the rows of generators that were dropped, but for those that another
+ * transaction has locked: nobody is to wait for that.  Both tables have the
+ * generator in their first column and first in their index.
+ */
+extern void flake_own_table_remove_dropped(const OwnTable *table,
+										   const OwnTable *unless_in);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_OWN_TABLE_ROWS_H */

@@ -1,0 +1,432 @@
+/*-------------------------------------------------------------------------
+ *
+ * search.c
+ *	  The largest id in a column of anybody's table.
+ *
+ * It may be a superuser who searches, and the tables are anybody's.  So no query is
+ * executed: a view, an expression, a cast or a policy would be code of others,
+ * and the name of a table can come to mean another one.  Columns are locked and
+ * read by their numbers, with the access methods, and compared by PostgreSQL's own
+ * types alone.  Hence also rows are found that a policy hides.  An index is used
+ * where it is a plain one.  Foreign tables, which only their wrappers can read,
+ * cannot be searched.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/tableam.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/primnodes.h"
+#include "trust/search.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+PG_FUNCTION_INFO_V1(flake_largest);
+
+/* ERROR: a column cannot be searched. */
+static void
+cannot_search(const Search *search, const char *reason)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot search column %s for ids", search->column),
+			 errdetail_internal("%s", reason),
+			 search->hint != NULL ? errhint("%s", search->hint) : 0));
+}
+
+/*
+ * ERROR as above, in place of the present one, if that says no more than that a
+ * value cannot be converted.
+ */
+static void
+not_an_id(const Search *search)
+{
+	ErrorData  *error = CopyErrorData();
+
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
+		error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED) /* NaN */
+		PG_RE_THROW();
+	FlushErrorState();
+	cannot_search(search, psprintf("A value in it is not an id: %s.",
+								   error->message));
+}
+
+/* The id that a value is. */
+static int64
+id_of(const Search *search, Datum value)
+{
+	MemoryContext context = CurrentMemoryContext;
+	volatile int64 id = 0;
+
+	switch (search->type)
+	{
+		case INT8OID:
+			return DatumGetInt64(value);
+		case INT4OID:
+			return DatumGetInt32(value);
+		case INT2OID:
+			return DatumGetInt16(value);
+	}
+	PG_TRY();
+	{
+		if (search->type == NUMERICOID)
+			id = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
+		else
+			id = DatumGetInt64(DirectFunctionCall1(int8in,
+												   CStringGetDatum(TextDatumGetCString(value))));
+	}
+	PG_CATCH();
+	{
+		MemoryContextSwitchTo(context);
+		not_an_id(search);
+	}
+	PG_END_TRY();
+	return id;
+}
+
+static void
+heed(Search *search, int64 id)
+{
+	if (id > search->below && (!search->found || id > search->max))
+	{
+		search->found = true;
+		search->max = id;
+	}
+}
+
+/* An integer type, and the operator by which it is above a bigint. */
+typedef struct IntegerType
+{
+	Oid			type;
+	RegProcedure above;
+} IntegerType;
+
+static const IntegerType integer_types[] =
+{
+	{INT8OID, F_INT8GT},
+	{INT4OID, F_INT48GT},
+	{INT2OID, F_INT28GT},
+};
+
+/* NULL for other types. */
+static const IntegerType *
+integer_type(Oid type)
+{
+	for (size_t i = 0; i < lengthof(integer_types); i++)
+	{
+		if (integer_types[i].type == type)
+			return &integer_types[i];
+	}
+	return NULL;
+}
+
+/*
+ * An index that sorts a table by an integer column, and how to read it from the
+ * largest value on; InvalidOid if there is none.
+ *
+ * Whether it is partial is seen without looking at its predicate: to get that
+ * from the relcache is to evaluate its constant parts.
+ */
+static Oid
+find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *direction)
+{
+	List	   *indexes;
+	ListCell   *lc;
+	Oid			found = InvalidOid;
+
+	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
+		return InvalidOid;		/* systable_getnext_ordered() is for that */
+	indexes = RelationGetIndexList(rel);
+	foreach(lc, indexes)
+	{
+		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		const FormData_pg_index *form = index->rd_index;
+
+		if (form->indisvalid && !form->indcheckxmin &&
+			form->indkey.values[0] == attribute &&
+			index->rd_rel->relam == BTREE_AM_OID &&
+			index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
+			index->rd_opcintype[0] == type &&
+			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
+		{
+			found = RelationGetRelid(index);
+			*direction = index->rd_indoption[0] & INDOPTION_DESC
+				? ForwardScanDirection : BackwardScanDirection;
+		}
+		index_close(index, NoLock);
+		if (OidIsValid(found))
+			break;
+	}
+	list_free(indexes);
+	return found;
+}
+
+/* Searches by an index, of which the first entry will do. */
+static void
+search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
+			 ScanDirection direction, Snapshot snapshot)
+{
+	Relation	index = index_open(index_id, NoLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyEntryInitialize(&key, 0, attribute, BTGreaterStrategyNumber, INT8OID,
+						   InvalidOid, integer_type(search->type)->above,
+						   Int64GetDatum(search->below));
+	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
+	tuple = systable_getnext_ordered(scan, direction);
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		value = heap_getattr(tuple, attribute,
+										 RelationGetDescr(rel), &isnull);
+
+		heed(search, id_of(search, value));
+	}
+	systable_endscan_ordered(scan);
+	index_close(index, NoLock);
+}
+
+/* Searches every row. */
+static void
+search_rows(Search *search, Relation rel, AttrNumber attribute,
+			Snapshot snapshot)
+{
+	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
+													  "flakeid row",
+													  ALLOCSET_SMALL_SIZES);
+	TupleTableSlot *row = table_slot_create(rel, NULL);
+	TableScanDesc scan = table_beginscan_strat(rel, snapshot, 0, NULL,
+											   true, true);
+
+	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
+	{
+		MemoryContext old_context;
+		bool		isnull;
+		Datum		value = slot_getattr(row, attribute, &isnull);
+
+		CHECK_FOR_INTERRUPTS();
+		if (isnull)
+			continue;
+		old_context = MemoryContextSwitchTo(row_context);
+		heed(search, id_of(search, value));
+		MemoryContextSwitchTo(old_context);
+		MemoryContextReset(row_context);
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(row);
+	MemoryContextDelete(row_context);
+}
+
+/* Searches one table, a partition or a child among them, which is locked. */
+static void
+search_table(Search *search, Oid relation, const char *attribute_name)
+{
+	Relation	rel = relation_open(relation, NoLock);
+	AttrNumber	attribute = get_attnum(relation, attribute_name);
+	ScanDirection direction = BackwardScanDirection;
+	Snapshot	snapshot;
+	Oid			index;
+	char		generated;
+
+	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
+		cannot_search(search,
+					  psprintf("A part of it is in foreign table \"%s\".",
+							   RelationGetRelationName(rel)));
+	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel))
+	{
+		relation_close(rel, NoLock);
+		return;
+	}
+
+	/* The values are read as the type says: so do not rely on the parent's. */
+	if (attribute <= InvalidAttrNumber)
+		cannot_search(search,
+					  psprintf("Table \"%s\" does not have it.",
+							   RelationGetRelationName(rel)));
+	if (getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != search->type)
+		cannot_search(search,
+					  psprintf("It has another type in table \"%s\".",
+							   RelationGetRelationName(rel)));
+	generated = get_attgenerated(RelationGetRelid(rel), attribute);
+	if (generated != '\0' && generated != ATTRIBUTE_GENERATED_STORED)
+		cannot_search(search, "Its values are not stored.");
+
+	/* With the lock on the table, what is committed by now. */
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	index = integer_type(search->type) == NULL ? InvalidOid
+		: find_index(rel, attribute, search->type, &direction);
+	if (OidIsValid(index))
+		search_index(search, rel, attribute, index, direction, snapshot);
+	else
+		search_rows(search, rel, attribute, snapshot);
+	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
+}
+
+/*
+ * A table with all of its partitions and children, locked.
+ *
+ * find_all_inheritors() does not look again at what it has waited for, which
+ * may have left the inheritance meanwhile, and have other columns since.  What
+ * was locked before it is found can do so no more.
+ */
+static List *
+lock_inheritors(Oid relation)
+{
+	List	   *locked;
+	List	   *found = NIL;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		locked = found;
+		found = find_all_inheritors(relation, AccessShareLock, NULL);
+	} while (list_difference_oid(found, locked) != NIL);
+	return found;
+}
+
+/* For looking for calls of the extension's functions, but for one. */
+typedef struct OwnCalls
+{
+	Oid			extension;
+	Node	   *topmost;
+} OwnCalls;
+
+static bool
+calls_own(Node *node, OwnCalls *calls)
+{
+	if (node == NULL || node == calls->topmost)
+		return false;
+	if (IsA(node, FuncExpr) &&
+		getExtensionOfObject(ProcedureRelationId,
+							 ((FuncExpr *) node)->funcid) == calls->extension)
+		return true;
+	return expression_tree_walker(node, calls_own, calls);
+}
+
+/*
+ * Whether a column gets ids as they are, cast to its type, if it gets any by its
+ * default; and not such as flake_to_text() or flake_seal() make of them.
+ */
+static bool
+gets_plain_ids(Relation rel, AttrNumber attribute, Oid function)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	OwnCalls	calls = {0};
+	Node	   *value = NULL;
+
+	calls.extension = getExtensionOfObject(ProcedureRelationId, function);
+	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum == attribute)
+			value = stringToNode(constr->defval[i].adbin);
+	}
+	for (calls.topmost = value; calls.topmost != NULL;)
+	{
+		if (IsA(calls.topmost, RelabelType))
+			calls.topmost = (Node *) ((RelabelType *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, CoerceViaIO))
+			calls.topmost = (Node *) ((CoerceViaIO *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, CoerceToDomain))
+			calls.topmost = (Node *) ((CoerceToDomain *) calls.topmost)->arg;
+		else if (IsA(calls.topmost, FuncExpr) &&
+				 (((FuncExpr *) calls.topmost)->funcformat == COERCE_IMPLICIT_CAST ||
+				  ((FuncExpr *) calls.topmost)->funcformat == COERCE_EXPLICIT_CAST))
+			calls.topmost = linitial(((FuncExpr *) calls.topmost)->args);
+		else
+			break;
+	}
+	if (calls.topmost != NULL && IsA(calls.topmost, FuncExpr))
+	{
+		char	   *name = get_func_name(((FuncExpr *) calls.topmost)->funcid);
+
+		if (name == NULL ||
+			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0))
+			calls.topmost = NULL;
+	}
+	return !calls_own(value, &calls);
+}
+
+Search
+flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *hint,
+				  Oid function)
+{
+	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	Search		search = {.below = below,.hint = hint};
+	ListCell   *lc;
+
+	search.column = psprintf("%s.%s",
+							 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+														RelationGetRelationName(rel)),
+							 quote_identifier(NameStr(form->attname)));
+	search.type = getBaseType(form->atttypid);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		cannot_search(&search, "It is not in a table.");
+	if (integer_type(search.type) == NULL && search.type != NUMERICOID &&
+		search.type != TEXTOID && search.type != VARCHAROID)
+		cannot_search(&search, psprintf("Its type is %s.",
+										format_type_be(search.type)));
+	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
+		cannot_search(&search, "Its default makes something else of ids.");
+	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
+		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
+	return search;
+}
+
+/*
+ * _flake_largest(ticket _flake_ticket, relation oid, attribute name) returns bigint
+ *
+ * The largest value in a column of an integer type.
+ */
+Datum
+flake_largest(PG_FUNCTION_ARGS)
+{
+	Relation	rel = try_relation_open(PG_GETARG_OID(1), AccessShareLock);
+	AttrNumber	attribute;
+	Search		search;
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
+	if (!has_privs_of_role(GetUserId(), rel->rd_rel->relowner))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	attribute = get_attnum(RelationGetRelid(rel), NameStr(*PG_GETARG_NAME(2)));
+	if (attribute <= InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						NameStr(*PG_GETARG_NAME(2)), RelationGetRelationName(rel))));
+	search = flake_search_tree(rel, attribute, PG_INT64_MIN, NULL, InvalidOid);
+	relation_close(rel, NoLock);
+	if (!search.found)
+		PG_RETURN_NULL();
+	PG_RETURN_INT64(search.max);
+}

@@ -1,0 +1,40 @@
+/*-------------------------------------------------------------------------
+ *
+ * search.h
+ *	  The largest id in a column of anybody's table.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_SEARCH_H
+#define FLAKEID_SEARCH_H
+
+#include "access/attnum.h"
+#include "utils/relcache.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A search for the largest id in a column that is above a bound. */
+typedef struct Search
+{
+	char	   *column;			/* its name, for messages */
+	const char *hint;
+	Oid			type;			/* one of those that id_of() knows */
+	int64		below;
+	bool		found;
+	int64		max;
+} Search;
+
+/*
+ * Searches a column, with all of its partitions and children, for the largest id
+ * above a bound.  With a function of the extension, ids are meant that the default
+ * has minted.  The relation is locked.  ERROR 55000, with the hint, if the column
+ * cannot be searched.
+ */
+extern Search flake_search_tree(Relation rel, AttrNumber attribute, int64 below,
+								const char *hint, Oid function);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_SEARCH_H */

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the flakeid developers
+
+# The pages of the documentation are short, lead to each other, and are where the
+# source says that they are.
+#
+# A link within the project is to a file that is there, and if it has an anchor, to
+# a heading of that page, as GitHub makes anchors of headings.  The README has at
+# most 300 lines, any other page 400.
+
+use strict;
+use warnings;
+
+use File::Find;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use FlakeDoc;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# Not pages of this project: pgEdge's, and a word for any picture
+my %is_other = map { $_ => 1 } qw(docs/hibernate.md docs/img/PICTURE.svg);
+
+# The project, or another directory, to see that mistakes are found
+sub mistakes_in
+{
+	my ($top) = @_;
+	my (@mistakes, @files, %anchors);
+
+	find(
+		{
+			no_chdir => 1,
+			wanted => sub {
+				$File::Find::prune = 1
+				  if m{/(?:\.git|tmp_check|results|dist|node_modules)$};
+				push @files, s{^\Q$top\E/}{}r if -f && -T;
+			}
+		},
+		$top);
+	my @pages = grep { /\.md$/ } @files;
+	$anchors{$_} = { map { $_ => 1 } anchors("$top/$_") } foreach @pages;
+
+	foreach my $page (sort @pages)
+	{
+		my $limit = $page eq 'README.md' ? 300 : 400;
+		my $length = () = slurp_file("$top/$page") =~ /\n/g;
+
+		push @mistakes, "$page: $length lines, and at most $limit are wanted"
+		  if $length > $limit;
+		foreach my $link (links("$top/$page"))
+		{
+			my ($line, $target) = @$link;
+			my ($path, $anchor) = split /#/, $target, 2;
+
+			next if $target =~ /^\w+:/;
+			$path = resolve($page, $path);
+			if (!defined $path || !-e "$top/$path")
+			{
+				push @mistakes, "$page, line $line: no file for $target";
+			}
+			elsif (defined $anchor && !$anchors{$path}{$anchor})
+			{
+				push @mistakes, "$page, line $line: no heading for $target";
+			}
+		}
+	}
+
+	# Pages that are named elsewhere, such as in comments
+	foreach my $file (sort @files)
+	{
+		next if $file eq 'CHANGELOG.md' || $file eq 't/pages.pl';
+		my $number = 0;
+
+		foreach my $text (split /^/, slurp_file("$top/$file"))
+		{
+			$number++;
+			foreach my $path ($text =~
+				m{(?<![\w./:-])(docs/[\w./-]*\.(?:md|csv|svg|png|json|yaml|yml))\b}g)
+			{
+				push @mistakes, "$file, line $number: there is no $path"
+				  unless -e "$top/$path" || $is_other{$path};
+			}
+		}
+	}
+	return @mistakes;
+}
+
+# What a link in a page leads to, from the top; undef above that
+sub resolve
+{
+	my ($page, $path) = @_;
+	my @parts = split m{/}, $page;
+
+	return $page if $path eq '';
+	pop @parts;
+	foreach my $part (split m{/}, $path)
+	{
+		if ($part eq '..')
+		{
+			return undef unless @parts;
+			pop @parts;
+		}
+		elsif ($part ne '.')
+		{
+			push @parts, $part;
+		}
+	}
+	return join '/', @parts;
+}
+
+is(join("\n", mistakes_in("$FindBin::RealBin/..")),
+	'', 'pages are short, and all links lead somewhere');
+
+# Mistakes are found.
+my $small = PostgreSQL::Test::Utils::tempdir();
+mkdir "$small/docs" or die $!;
+append_to_file("$small/docs/a.md", <<'PAGE');
+# A page
+
+## The `code` in a *heading*, and more: 1.5 & 2
+
+### Twice
+### Twice
+
+See [there](b.md), [here](#the-code-in-a-heading-and-more-15--2), [again](#twice-1), [the
+outside](https://example.org/#x), and `[no link](nowhere.md)`.
+
+```sql
+SELECT a[1](2);   -- [no link](nowhere.md)
+# no heading
+```
+PAGE
+append_to_file("$small/docs/b.md",
+	"[A](a.md#twice)\n\n<img src=\"picture.svg\">\n[x](a.md#no-heading) [y](c.md) [z](../../b.md)\n![p](none.png)\n"
+);
+append_to_file("$small/docs/picture.svg", "<svg/>\n");
+append_to_file("$small/README.md", "\n" x 301);
+append_to_file("$small/docs/long.md", "\n" x 401);
+append_to_file("$small/source.c", "/* see docs/a.md and docs/gone.md */\n");
+is_deeply(
+	[ mistakes_in($small) ],
+	[
+		'README.md: 301 lines, and at most 300 are wanted',
+		'docs/b.md, line 4: no heading for a.md#no-heading',
+		'docs/b.md, line 4: no file for c.md',
+		'docs/b.md, line 4: no file for ../../b.md',
+		'docs/b.md, line 5: no file for none.png',
+		'docs/long.md: 401 lines, and at most 400 are wanted',
+		'source.c, line 1: there is no docs/gone.md'
+	],
+	'mistakes are found');
+
+done_testing();
