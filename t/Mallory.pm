@@ -69,6 +69,25 @@ my %arguments = (
 	  [ map { [ '{n}', 'NULL', $_ ] } @generators ],
 	'flake_between(bigint, timestamp with time zone, timestamp with time zone, flake_layout)'
 	  => [ [ '5', 'now()', 'now()', @layout ] ],
+	'_flake_check_minting(_flake_ticket, oid, name, name, regclass, flake_layout, integer, boolean)'
+	  => [
+		map {
+			[
+				$_, "CAST('{s}.item' AS pg_catalog.regclass)",
+				"'item'", "'id'", "'{s}.g'", @layout, '3', 'true'
+			]
+		} @tickets
+	  ],
+	# what is no copy is an error
+	'_flake_check_copy(_flake_ticket, name, oid, text, oid, oid[], oid[], text[], text[])'
+	  => [
+		map {
+			[
+				$_, "'tmpl'", "CAST('pg_toast' AS pg_catalog.regnamespace)",
+				"'tmpl'", "CAST('pg_toast' AS pg_catalog.regnamespace)", ("'{}'") x 4
+			]
+		} @tickets
+	  ],
 	'_flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
 	'_flake_copy_index(oid, regclass)' => [

@@ -237,7 +237,7 @@ COMMENT ON FUNCTION @extschema@._flake_check_copy(@extschema@._flake_ticket, nam
 --
 --	1	if it names a function, operator or type, none but its owner can have
 --		made a better fitting one;
---	2	what it names keeps its name while it is executed: see execute.c;
+--	2	what it names keeps its name while it is executed: see src/trust/execute_steps.c;
 --	3	afterwards the copy depends on the same objects as the template.
 --
 -- In the copy, only what is copied takes the place of what is in the template.

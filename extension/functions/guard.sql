@@ -1,7 +1,7 @@
 -- Guards
 --
 -- Functions in PL/pgSQL are called by functions in SQL, which call by OID and get
--- a ticket from _flake_guard() first: see guard.c.
+-- a ticket from _flake_guard() first: see src/trust/guard.c.
 
 CREATE FUNCTION @extschema@._flake_guard(schema text)
 RETURNS @extschema@._flake_ticket
@@ -42,7 +42,7 @@ AS 'MODULE_PATHNAME', 'flake_execute_steps'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_execute_steps(@extschema@._flake_ticket, oid[], oid[], oid[], text[], boolean) IS
-'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command, and those without a command look for what that role must not execute: see execute.c; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
+'executes commands, each as a role that the current user may be, and sees to it that what they name stays the same; steps are rows of role, relation, OID of the relation, command, and those without a command look for what that role must not execute: see src/trust/execute_steps.c; for functions of flakeid; errors: those of the commands, 55000 if a command has led to a change of what the next one names';
 
 CREATE FUNCTION @extschema@._flake_largest(ticket @extschema@._flake_ticket, relation oid, attribute name)
 RETURNS bigint

@@ -1,6 +1,6 @@
 -- The extension's own tables
 --
--- own_table.c reads and writes flake_shard_state and flake_leases, and reads
+-- src/trust/own_table.c reads and writes flake_shard_state and flake_leases, and reads
 -- flake_shard_map.  It refuses to if columns or indexes are others than these.
 
 -- The type of generators in the tables that a dump carries along.  COPY restores all

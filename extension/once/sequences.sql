@@ -1,7 +1,7 @@
 -- The extension's own generators
 --
 -- last_value is the horizon, a bound of what was handed out; see
--- horizon.c.  The bounds are those of the layout's lifetime, and the
+-- src/mint/horizon.c.  The bounds are those of the layout's lifetime, and the
 -- increment is such that nextval() fails.
 
 CREATE SEQUENCE @extschema@.flake_default AS bigint

@@ -1,4 +1,4 @@
--- The type of tickets, of which only _flake_guard() makes values: see guard.c
+-- The type of tickets, of which only _flake_guard() makes values: see src/trust/guard.c
 
 CREATE TYPE @extschema@._flake_ticket;
 
