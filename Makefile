@@ -9,6 +9,8 @@
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
+# Documentation:       make site SITE=/where/to (it can be left out; see tools/site/run)
+#                      make pictures
 
 EXTENSION = flakeid
 MODULE_big = flakeid
@@ -131,6 +133,8 @@ SCRIPT_GOALS = \
 	matrix \
 	deb \
 	dist \
+	site \
+	pictures \
 	lint \
 	format \
 	format-check
@@ -177,6 +181,12 @@ deb:
 
 dist:
 	@bash tools/dist
+
+site:
+	@bash tools/site/run
+
+pictures:
+	@for script in docs/img/draw_*.py; do python3 $$script || exit; done
 
 lint:
 	@bash tools/lint
