@@ -186,7 +186,7 @@ site:
 	@bash tools/site/run
 
 pictures:
-	@for script in docs/img/draw_*.py; do python3 $$script || exit; done
+	@bash tools/pictures
 
 lint:
 	@bash tools/lint
