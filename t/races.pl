@@ -110,6 +110,7 @@ $node->append_conf(
 	'postgresql.conf', q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
+max_prepared_transactions = 1
 flakeid.max_ahead = 10min
 ));
 start_with_clock($node, $clock);
@@ -538,7 +539,7 @@ stop_at($one, 'enter flake_slot_open', 'SELECT flake_id(814)');
 send_query($two, sprintf $by_hand, 814);
 ok(waits_for($two, $one), 'open: a row written by hand waits for who has read the state');
 let_go($one);
-like(answer($one), qr/^\d+$/, 'open: that one may finish');
+get_answer($one);		# an id, or the slot is closed already
 answer($two);
 is(code($_, 'SELECT flake_id(814)'), '55000', 'open: a row written by hand counts')
   foreach $one, $two;
@@ -559,12 +560,7 @@ is(code($one, 'SELECT flake_id(816)'), '55000', 'open: a row written under that 
 value($two, 'BEGIN; ' . sprintf $by_hand, 818);
 value($two, q(PREPARE TRANSACTION 'by hand'));
 send_query($one, 'SELECT flake_id(818)');
-wait_until(
-	sub {
-		value($two,
-			q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND query ~ 'flake_id\(818\)')
-		) eq '1';
-	},
+ok(is_waiting($one, '0 = ANY (pg_blocking_pids(pid))'),
 	'open: a prepared transaction that has written is waited for');
 value($two, q(COMMIT PREPARED 'by hand'));
 is(error_code(get_answer($one)), '55000', 'open: and what it has written counts');
@@ -1050,7 +1046,7 @@ value($three, "SELECT has_table_privilege($unknown, 'SELECT') IS NULL");
 stop_at($one, 'enter transaction_ends', 'COMMIT');
 my $rows_of_unknown =
   "SELECT count(*) FROM flake_shard_state WHERE generator = $unknown";
-for my $times (1 .. 5)
+for my $times (1 .. 6)
 {
 	last if value($two, $rows_of_unknown);
 	stop_again($one, 'enter transaction_ends');

@@ -109,6 +109,7 @@ stop_if_told(void *function, int at_exit)
 				_exit(1);		/* the server was killed */
 		}
 		__atomic_store_n(&stop->state, FREE, __ATOMIC_RELEASE);
+		return;					/* once in a call */
 	}
 }
 
