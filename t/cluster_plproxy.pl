@@ -9,9 +9,8 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -33,14 +32,13 @@ sub start_node
 {
 	my ($name) = @_;
 
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init(allows_streaming => 'logical');
-	$node{$name}->append_conf(
-		'postgresql.conf', q(
+	$node{$name} = start_server(
+		$name,
+		allows_streaming => 'logical',
+		conf => q(
 flakeid.require_attach = on
 track_functions = all
 ));
-	$node{$name}->start;
 	return;
 }
 
@@ -493,7 +491,7 @@ $node{router}->command_ok(
 is($node{router}->safe_psql('restored', 'SELECT count_photos()'),
 	$photos, 'the restored router routes');
 
-end_session($_) foreach $admin, $session;
+end_session($admin, $session);
 $_->stop foreach values %node;
 
 done_testing();

@@ -8,18 +8,15 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'wal_level = logical');
-$node->start;
-$node->safe_psql(
-	'postgres', q{
+my $node = start_server(
+	'main',
+	conf => 'wal_level = logical',
+	sql => q{
 	CREATE EXTENSION flakeid;
 	CREATE EXTENSION lo;
 	CREATE ROLE alice;
@@ -68,8 +65,8 @@ sub comparable
 sub attempt
 {
 	my ($sql) = @_;
-	my (undef, undef, $stderr) =
-	  $node->psql('postgres', $sql, extra_params => ['--set=VERBOSITY=verbose']);
+	my (undef, $stderr) = ask_once($node, $sql);
+
 	return $stderr;
 }
 

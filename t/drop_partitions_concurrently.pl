@@ -7,17 +7,13 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql(
-	'postgres', q(
+my $node = start_server(
+	'main',
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE TABLE event (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT flake_create_partitions('event', '1 day', '2026-01-01Z', '2026-01-03Z', zone => 'UTC');
@@ -54,9 +50,7 @@ sub send_detach
 	my ($command) = @_;
 
 	send_query($dropper, $command);
-	$node->poll_query_until('postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"
-	) or die 'detaching does not wait';
+	wait_for_waiters($node, 1, "pid = $pid");
 	return;
 }
 
@@ -175,6 +169,6 @@ foreach my $command ('', 'CREATE TABLE refers (id bigint REFERENCES event)')
 	is(partitions(), 'event_p20260105', 'it is dropped without concurrently');
 }
 
-end_session($_) foreach $reader, $dropper;
+end_session($reader, $dropper);
 $node->stop;
 done_testing();

@@ -7,23 +7,19 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my ($source, $target) = map {
-	my $node = PostgreSQL::Test::Cluster->new($_);
-
-	$node->init(allows_streaming => 'logical');
-	$node->start;
-	$node->safe_psql(
-		'postgres', q(
+	start_server(
+		$_,
+		allows_streaming => 'logical',
+		sql => q(
 		CREATE EXTENSION flakeid;
 		CREATE TABLE item (id bigint PRIMARY KEY);
 	));
-	$node;
 } qw(source target);
 
 # Shard 5 is the source's, 6 is leased by the target, 7 is nobody's.
@@ -52,10 +48,7 @@ sub catch_up
 
 sub code_on_target
 {
-	my (undef, $stdout, $stderr) =
-	  $target->psql('postgres', $_[0], extra_params => [ '--set=VERBOSITY=verbose' ]);
-
-	return error_code($stdout, $stderr);
+	return error_code(ask_once($target, $_[0]));
 }
 
 $source->safe_psql(

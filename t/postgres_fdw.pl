@@ -8,10 +8,8 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my %home = (0 => 'alpha', 1 => 'alpha', 2 => 'beta', 3 => 'beta');
@@ -21,16 +19,13 @@ my @shards = sort keys %home;
 my %node;
 foreach my $name ('alpha', 'beta', 'coordinator')
 {
-	my $node = $node{$name} = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init;
-	$node->append_conf(
-		'postgresql.conf', q(
+	$node{$name} = start_server(
+		$name,
+		conf => q(
 flakeid.require_attach = on
 max_prepared_transactions = 2
-));
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+),
+		sql => 'CREATE EXTENSION flakeid');
 }
 
 # The data servers have a schema for each of their shards, after a template.

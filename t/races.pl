@@ -6,20 +6,19 @@
 # that are not tested why they cannot be.
 #
 # To be stopped at a certain place, sessions run flakeid as it is, but compiled
-# once more with calls to t/stops.c.
+# once more with calls to t/lib/stops.c.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use File::Copy;
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The states of a stop, and how it lies in the file: see t/stops.c.
+# The states of a stop, and how it lies in the file: see t/lib/stops.c.
 my ($FREE, $ARMED, $REACHED, $GO_ON) = 0 .. 3;
 my $STOPS = 8;
 my $STOP = 'l l q l l';
@@ -52,8 +51,8 @@ sub compile_library
 		}
 	}
 	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
-		"$FindBin::RealBin/stops.c") == 0
-	  or die 'could not compile t/stops.c';
+		"$FindBin::RealBin/lib/stops.c") == 0
+	  or die 'could not compile t/lib/stops.c';
 
 	# Without inlining, all functions can be told apart.
 	system_log('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
@@ -104,17 +103,15 @@ sub write_stop
 }
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	clock => $clock,
+	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
 flakeid.max_ahead = 10min
-));
-start_with_clock($node, $clock);
-$node->safe_psql(
-	'postgres', qq(
+),
+	sql => qq(
 CREATE EXTENSION flakeid;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/flakeid';
 CREATE ROLE minter;
@@ -910,7 +907,7 @@ let_go($first);
 is_error('55000', 'open: a shard that the new database has detached',
 	get_answer($_))
   foreach $first, $second;
-end_session($_) foreach $first, $second;
+end_session($first, $second);
 
 
 # What happens within a look-up, and within a statement.

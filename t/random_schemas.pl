@@ -22,12 +22,12 @@ use utf8;
 
 use Encode qw(encode decode);
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeServer;
 use FlakeWire;
 use IPC::Run;
 use List::Util qw(first sum0);
 use POSIX      ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SchemaDump;
 use Schemas;
@@ -49,13 +49,12 @@ note "seeds $first to " . ($first + $count - 1);
 my %node;
 foreach my $name ('alpha', 'beta')
 {
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init(
+	$node{$name} = start_server(
+		$name,
 		allows_streaming => 'logical',
 		extra            =>
-		  [ '--username', 'boss', '--encoding', 'UTF8', '--locale', 'C' ]);
-	$node{$name}->append_conf(
-		'postgresql.conf', qq{
+		  [ '--username', 'boss', '--encoding', 'UTF8', '--locale', 'C' ],
+		conf => qq{
 		autovacuum = off
 		client_min_messages = error
 		log_statement = none
@@ -63,7 +62,6 @@ foreach my $name ('alpha', 'beta')
 		max_replication_slots = 10
 		wal_retrieve_retry_interval = 100ms
 		statement_timeout = '${statement_s}s'});
-	$node{$name}->start;
 }
 BEGIN { $ENV{PGUSER} = 'boss'; $ENV{PGCLIENTENCODING} = 'UTF8' }
 foreach my $node (values %node)

@@ -8,21 +8,18 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
 
 use FlakeDoc;
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $pages = "$FindBin::RealBin/../docs/recipes";
 my (@tried, @left_out);
 
-my $node = PostgreSQL::Test::Cluster->new('recipes');
-$node->init;
-$node->start;
+my $node = start_server('recipes');
 my $user = $node->safe_psql('postgres', 'SELECT current_user');
 
 # For the programs, as it would be for their users.
@@ -430,7 +427,7 @@ admin_users = $user
 
 		# What goes from session to session.  While one of the two is held by
 		# $other, the others get the second one.
-		my ($other, $one, $two) = map { new_session($pooler, 'app') } 1 .. 3;
+		my ($other, $one, $two) = new_sessions($pooler, 3, 'app');
 
 		value($other, 'BEGIN; SELECT 1');
 		value($one, 'SET flakeid.shard = 7');
@@ -460,7 +457,7 @@ admin_users = $user
 		is(value($one, 'SELECT flake_shard(flake_id())'),
 			5, 'and over with the transaction');
 		value($two, 'COMMIT');
-		end_session($_) foreach $other, $one, $two;
+		end_session($other, $one, $two);
 
 		# The setting in the connection string
 		my @options = (
@@ -924,9 +921,7 @@ recipe(
 	ready => 1,
 	version => [ 'postgres', '--version' ],
 	test => sub {
-		my $publisher = PostgreSQL::Test::Cluster->new('publisher');
-		$publisher->init(allows_streaming => 'logical');
-		$publisher->start;
+		my $publisher = start_server('publisher', allows_streaming => 'logical');
 		my $address = $publisher->connstr =~ s/'//gr;
 		my $photos =
 		  "SELECT string_agg(id || name, ' ' ORDER BY id) FROM photo";

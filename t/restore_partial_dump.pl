@@ -7,18 +7,14 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-
-$node->safe_psql(
-	'postgres', q(
+my $node = start_server(
+	'main',
+	sql => q(
 	CREATE EXTENSION flakeid;
 	CREATE ROLE mallory;
 	GRANT CREATE ON DATABASE postgres TO mallory;

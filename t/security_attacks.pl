@@ -10,17 +10,15 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_min_messages = log');
-$node->start;
-$node->safe_psql('postgres', 'CREATE ROLE mallory; CREATE ROLE alice; CREATE ROLE member NOINHERIT IN ROLE alice');
+my $node = start_server(
+	'main',
+	conf => 'log_min_messages = log',
+	sql => 'CREATE ROLE mallory; CREATE ROLE alice; CREATE ROLE member NOINHERIT IN ROLE alice');
 
 # trap(n) is executed when its call is evaluated; act(n) does what mallory has put
 # into the function mal.deed(), once it can.  Both also as constants, which the
@@ -480,13 +478,7 @@ foreach my $race (@races)
 
 	ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
 	send_query($caller, "$call;");
-	wait_until(
-		sub {
-			$node->safe_psql($db,
-				q{SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'}
-			) > 0;
-		},
-		"$name: the call waits");
+	wait_for_waiters($node, 1);
 	ask($hers, 'COMMIT;');
 	is(error_code(get_answer($caller)), $expected, "$name: it is refused");
 	is( join(' ',
@@ -494,7 +486,7 @@ foreach my $race (@races)
 			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
 		'',
 		"$name: nothing of hers is executed as another");
-	end_session($_) foreach $hers, $caller;
+	end_session($hers, $caller);
 }
 
 is( $node->safe_psql(

@@ -25,11 +25,10 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use List::Util qw(first sum0);
 use Mallory;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -42,20 +41,17 @@ $limit = 1_000_000 if $limit eq 'all';
 srand $seed;
 note "seed $seed";
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'main',
+	conf => q{
 	log_line_prefix = '%p '
 	deadlock_timeout = '200ms'
 	max_connections = 200
 	autovacuum = off
 	flakeid.worker = '02:00:00:00:00:01'
 	flakeid.max_ahead = '1min'
-});
-$node->start;
-$node->safe_psql(
-	'postgres', q{
+},
+	sql => q{
 	CREATE ROLE boss LOGIN SUPERUSER;
 	CREATE ROLE alice LOGIN IN ROLE pg_monitor;
 	CREATE ROLE mallory LOGIN});

@@ -9,18 +9,17 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-
-$node->safe_psql('postgres', 'CREATE ROLE mallory');
-$node->safe_psql('postgres', 'CREATE DATABASE victim OWNER mallory');
+my $node = start_server(
+	'main',
+	sql => q(
+CREATE ROLE mallory;
+CREATE DATABASE victim OWNER mallory;
+));
 
 # Every function below notes who has run it.
 my $as_mallory = <<'SQL';
@@ -107,10 +106,11 @@ is($node->safe_psql('victim', $sprung),
 # What flake_rewind() searches.
 sub rewind
 {
-	my (undef, undef, $stderr) = $node->psql(
-		'victim',
+	my (undef, $stderr) = ask_once(
+		$node,
 		"SELECT trap.flake_rewind('trap.flake_default', trap.flake_lower(now() - interval '1 day'))",
-		extra_params => [ '--set=VERBOSITY=verbose' ]);
+		'victim');
+
 	return $stderr;
 }
 
@@ -419,12 +419,13 @@ note "$attempts attacks";
 sub refusal
 {
 	my ($definition) = @_;
-	my (undef, $stdout, $stderr) = $node->psql(
-		'armed', qq{
+	my (undef, $stderr) = ask_once(
+		$node, qq{
 		BEGIN;
 		$definition;
 		SELECT ext.flake_create_shard(5, 'tmpl')},
-		extra_params => [ '--set=VERBOSITY=verbose' ]);
+		'armed');
+
 	return $stderr;
 }
 

@@ -1,4 +1,3 @@
-
 # Copyright (c) 2026, the flakeid developers
 
 # Shared memory: what happens when flakeid's share of it is used up, and that
@@ -7,20 +6,22 @@
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
 use Test::More;
 
 # Far more than fit: each takes 8192 slots.
 my $max_databases = 100;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'fsync = off');
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-$node->safe_psql('postgres', 'SELECT flake_id(5)');
-$node->safe_psql('postgres', 'CREATE DATABASE model');
+my $node = start_server(
+	'main',
+	conf => 'fsync = off',
+	sql => q(
+CREATE EXTENSION flakeid;
+SELECT flake_id(5);
+CREATE DATABASE model;
+));
 $node->safe_psql('model', 'CREATE EXTENSION flakeid');
 
 # A generator of this database to be dropped when memory is used up.

@@ -37,7 +37,7 @@ BEGIN
 }
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use FlakeWire;
 use POSIX ();

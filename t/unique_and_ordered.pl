@@ -7,24 +7,21 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	conf => q(
 log_statement = none
 max_wal_size = 4GB
 shared_buffers = 256MB
 synchronous_commit = off
 ));
-$node->start;
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
 
@@ -58,10 +55,7 @@ sub run_sessions
 			'>', "$file.out",
 			'2>', "$file.err");
 	}
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = $count FROM pg_locks"
-		  . " WHERE locktype = 'advisory' AND NOT granted"
-	) or die 'not every session has come to the gate';
+	wait_for_waiters($node, $count, q(locktype = 'advisory'));
 	end_session($gate);
 
 	foreach my $i (1 .. $count)
@@ -306,7 +300,7 @@ ok( $node->poll_query_until('postgres',
 
 # flake_last_id() is each session's own.
 
-my ($one, $other) = map { new_session($node) } 1 .. 2;
+my ($one, $other) = new_sessions($node, 2);
 my $one_id = (ask($one, 'SELECT flake_id(11)'))[0];
 like((ask($other, 'SELECT flake_last_id()'))[1],
 	qr/ERROR:  55000/, 'flake_last_id() before the first id of a session');
@@ -315,7 +309,7 @@ is((ask($one, 'SELECT flake_last_id()'))[0],
 	$one_id, 'flake_last_id() is of the session');
 is((ask($other, 'SELECT flake_last_id()'))[0],
 	$other_id, 'flake_last_id() after flake_ids() is the last of them');
-end_session($_) foreach $one, $other;
+end_session($one, $other);
 
 $node->stop;
 done_testing();
