@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# More ids than the clock has ticks for: they are lent by the future, up to
-# flakeid.max_ahead and not a millisecond further.  What cannot be had within
-# that and flakeid.max_wait is an error, and costs nothing.
+# A burst takes ids from the near future: up to flakeid.max_ahead, and not a
+# millisecond further.  A request that cannot be met within that and
+# flakeid.max_wait is an error, and uses up no id.
 
 use strict;
 use warnings;
@@ -115,7 +115,7 @@ LIMIT 1;
 SELECT waits > 0, wait_time > '0' FROM flake_stat WHERE shard = 7;
 )),
 	"t\nt|t",
-	'those who may wait get what others did not');
+	'sessions that may wait get the ids that others did not');
 
 my $before = given_out(7);
 is(query('SELECT count(*) FROM flake_ids(7, 0)'), '0', 'no ids for count 0');
@@ -174,7 +174,7 @@ SELECT count(*), max(ahead) <= '15s', max(ahead) > '14s' FROM seen)),
 	'40|t|t',
 	'honest: in a sustained burst no id is more than flakeid.max_ahead ahead');
 is(query('SELECT waits > 0, issued FROM flake_stat WHERE shard = 9'),
-	't|20200000', 'those who would have been ahead further did wait');
+	't|20200000', 'sessions that would have gone further ahead waited');
 
 
 # With no credit at all, ids never are ahead of the clock.

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What happens to ids when the server's clock is set: back and forth under
-# eight sessions that mint, further than flakeid.max_ahead allows, to where it
-# stands still, and past the end of the layout's time.
+# No id repeats and ids stay in order when the server's clock is set.  The clock
+# goes back and forth while eight sessions mint, goes further than
+# flakeid.max_ahead allows, stands still, and passes the end of the layout's time.
 
 use strict;
 use warnings;

@@ -1,9 +1,11 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Several servers: a router with PL/Proxy functions, four data servers and 64
-# shards, set up by the files in demo/cluster.  Ids are unique over all servers,
-# and the shard in an id says where its row is; a lookup by id touches that one
-# server; who changes the map moves what open sessions ask for.
+# Ids are unique over several servers, and an id says where its row is.  A lookup
+# by id touches only that server, and a change of the map moves the queries of
+# open sessions, too.
+#
+# The files in demo/cluster set up a router with PL/Proxy functions, four data
+# servers and 64 shards.
 
 use strict;
 use warnings;
@@ -376,7 +378,7 @@ my $id = value($session, $add);
 is(has('alpha', $id), 1, 'a change of the map is not seen before COMMIT');
 value($admin, 'ROLLBACK');
 my $last = value($session, $add);
-is(has('alpha', $last), 1, 'nor after ROLLBACK');
+is(has('alpha', $last), 1, 'after ROLLBACK the old map counts');
 $photos += 2;
 
 my $bound = query('alpha', 'SELECT flake_detach(5)');

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# kill -9, of the postmaster and of a backend, under load, each time with the
-# clock set back by another hour before the server is up again.  What counts is
-# what the clients were given: they note it outside of the server, also what
-# comes from transactions that are never committed.
+# No id repeats after kill -9 of the postmaster or of a session, even if the clock
+# is set back by another hour before the server is up again.  All ids count that
+# clients were given: they note them outside of the server, those of transactions
+# that are never committed, too.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Layouts without time: dense numbers, of which a crash skips no more than the
-# block that was reserved, and which cost the disk one write in most of a block.
+# Layouts without time give dense numbers.  A crash skips no more than the block
+# that was reserved, and most of a block costs the disk one write.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Partitions are dropped without locking others out, also when that was broken off
-# before.
+# Partitions can be dropped without locking others out, and dropping can go on
+# after it was broken off.
 
 use strict;
 use warnings;
@@ -77,16 +77,16 @@ is(value($reader, 'SELECT count(*) FROM event'), 2, 'somebody reads');
 my ($detach, $drop) = split /\|/, statements('2026-01-02Z');
 is( $detach,
 	'ALTER TABLE public.event DETACH PARTITION public.event_p20260101 CONCURRENTLY',
-	'what is to be executed');
+	'the statements to be executed');
 like(
 	$drop,
 	qr/^DO '.*; DROP TABLE public\.event_p20260101; END'$/,
-	'what is to be executed then');
+	'the statements to be executed then');
 
 # psql goes on after an error.
 is( error_code(ask($dropper, $drop)) . ' ' . partitions(),
 	'55000 event_p20260101, event_p20260102',
-	'what is not detached is not dropped');
+	'a partition that is not detached is not dropped');
 send_detach($detach);
 is( $node->safe_psql(
 		'postgres',
@@ -97,7 +97,7 @@ is( $node->safe_psql(
 break_off();
 is( error_code(ask($dropper, $drop)) . ' ' . partitions(),
 	'55000 event_p20260101 pending, event_p20260102',
-	'what is half detached is not dropped');
+	'a partition that is half detached is not dropped');
 
 ($detach, $drop) = split /\|/, statements('2026-01-02Z');
 like($detach, qr/ FINALIZE$/, 'the next time it is brought to its end');

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
 # A dump carries the generator's horizon along: where rows are restored, new ids
-# are above theirs, whatever the clock there says.  And no SQL command lowers
-# the horizon of a server that goes on.
+# are above theirs, whatever the clock there says.  No SQL command lowers the
+# horizon of a server that goes on.
 
 use strict;
 use warnings;

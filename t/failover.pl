@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Failover to a streaming standby whose clock is 10 s behind: the primary dies
-# under load, the standby is promoted and mints on.  No row's id repeats, where
-# "row" is what the standby has received: what an asynchronous standby did not
-# receive is lost, with the ids in it.
+# No row's id repeats after a failover to a streaming standby whose clock is 10 s
+# behind.  The primary dies under load, then the standby is promoted and mints on.
+# Rows that an asynchronous standby has not received are lost, with their ids, and
+# do not count.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Which shards a server mints is its own affair: logical replication of all
-# tables must not change it, neither row by row nor with TRUNCATE.
+# Logical replication never changes which shards a server mints, neither row by
+# row nor with TRUNCATE, even if all tables are replicated.
 
 use strict;
 use warnings;

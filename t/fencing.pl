@@ -1,9 +1,10 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Shards that move from server to server: once flake_detach() has returned, no
-# session hands out an id of the shard, and none was handed out above what it
-# returned; once flake_attach() is committed, ids go on above that.  Whatever
-# happens meanwhile: load, ROLLBACK, crashes, clocks, failover, a dump.
+# A shard is minted by one server at a time.  After flake_detach() has returned, no
+# session hands out an id of the shard, and none was handed out above the id that
+# it returned.  After flake_attach() is committed, ids go on above that.  This
+# holds under load, after ROLLBACK, crashes and a failover, with wrong clocks, and
+# after a dump and restore.
 
 use strict;
 use warnings;
@@ -370,7 +371,7 @@ foreach my $undo (@undo)
 	$last = $answer[0];
 	is(state_of($admin, 5), $shows, "$what: the view shows none");
 	ask($one, 'ROLLBACK');
-	cmp_ok(value($one, $mint), '>', $last, "$what: who did it mints");
+	cmp_ok(value($one, $mint), '>', $last, "$what: the session that did it mints");
 }
 foreach my $keep (@keep)
 {
@@ -405,7 +406,7 @@ foreach my $keep (@keep)
 	value($one, "BEGIN; SELECT flake_attach(5, $bound)");
 	my @answer = mint_meanwhile($keep->[1], $what, 'detached');
 	is_id_above($bound, $what, @answer);
-	cmp_ok(value($one, $mint), '>', $answer[0], "$what: who did it mints");
+	cmp_ok(value($one, $mint), '>', $answer[0], "$what: the session that did it mints");
 	$bound = value($admin, 'SELECT flake_detach(5)');
 }
 value($admin, 'SELECT flake_attach(5)');
@@ -647,7 +648,7 @@ is(code($heir, "SELECT flake_id($_)"), '55000', "failover: $_ is detached")
 cmp_ok(value($heir, 'SELECT flake_detach(11)'),
 	'>=', $streamed, 'failover: still a bound');
 like(value($heir, 'SELECT flake_id(10)'),
-	qr/^\d+$/, 'failover: what is attached mints');
+	qr/^\d+$/, 'failover: a shard that is attached mints');
 value($heir, 'SELECT flake_attach(11)');
 cmp_ok(value($heir, 'SELECT flake_id(11)'),
 	'>', $streamed, 'failover: attached, ids go on above the bound');

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Named generators through their lives: dropped, renamed, moved, granted, dumped
-# and restored while sessions use them; crashes and a failover.
+# A generator keeps its promises all its life.  It is dropped, renamed, moved,
+# granted, dumped and restored while sessions use it, and goes through crashes and
+# a failover.
 
 use strict;
 use warnings;
@@ -276,7 +277,7 @@ foreach my $end ('ROLLBACK', 'ROLLBACK PREPARED')
 	{
 		my ($stdout, $stderr) = get_answer($session);
 
-		is($stderr, '', "dropped, then $end: who waited goes on");
+		is($stderr, '', "dropped, then $end: a session that waited goes on");
 		push @waited, $stdout;
 	}
 	push @undone_ids, sort { $a <=> $b } @waited;
@@ -431,8 +432,8 @@ value($one, 'ROLLBACK');
 is(code($_, $labelled), '42809', 'rolled back: no generator')
   foreach $one, $two;
 value($two, "$label 'seq:59 shard:4'");
-is(value($one, $labelled), 1 << 4 | 3, 'another layout: that one counts');
-is(value($two, $labelled), 2 << 4 | 3, 'and for who has set it');
+is(value($one, $labelled), 1 << 4 | 3, 'another layout: the committed one counts');
+is(value($two, $labelled), 2 << 4 | 3, 'also in the session that has set it');
 value($one, 'DROP SEQUENCE labelled');
 end_session($one, $two);
 
@@ -625,7 +626,7 @@ is( $target->safe_psql(
 		'owned',
 		'SELECT count(*) FROM flake_generators WHERE owner = \'minter\''),
 	@layouts + 1,
-	'owned: restored by who is no superuser');
+	'owned: restored by a user who is no superuser');
 # Where ids may be that far ahead, they are above those of the dump; so are
 # those of column defaults.
 $target->append_conf('postgresql.conf', "flakeid.max_ahead = '2h'");

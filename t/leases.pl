@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Shards leased to processes that mint outside of the database: nobody else has
-# the shard while the lease lasts and a margin longer, and no id repeats,
-# whoever dies, and whatever the clocks say.
+# Nobody else has a leased shard while the lease lasts and a margin longer, and no
+# id of a process that mints outside of the database repeats.  Processes, sessions
+# and servers die meanwhile, and clocks are wrong.
 
 use strict;
 use warnings;

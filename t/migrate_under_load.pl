@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_migrate on a database in use, that of pgbench with its foreign keys:
-# rows and keys stay as they are, sessions at work wait and go on, and a
-# migration that is broken off has done nothing.
+# flake_migrate() changes no row and no key of a database in use: that of pgbench,
+# with its foreign keys.  Sessions at work wait and go on, and a migration that is
+# broken off has done nothing.
 
 use strict;
 use warnings;

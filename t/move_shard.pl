@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flakeid-move-shard: a shard moves to a server whose clock is behind, while
-# writers find their way by the map.  Every row that they know of arrives, as
-# they know it; no id repeats; they see no errors but such as to try again
-# after.  Killed in any step and run again, it completes the move.  What cannot
-# be moved is refused, and nothing has changed.
+# flakeid-move-shard loses no row and repeats no id.  A shard moves to a server
+# whose clock is behind, while writers find their way by the map.  All rows that
+# the writers know arrive as they know them, and the writers see only errors after
+# which they can try again.  Killed in any step and run again, the program completes
+# the move.  It refuses what cannot be moved, and then nothing has changed.
 
 use strict;
 use warnings;
@@ -556,7 +556,7 @@ foreach my $case ([ 18, q("Odd ""one' _18"), 'with its processes' ],
 		next if !$seen;
 		like(insert_by_map($shard, $schema),
 			$meets[$killed],
-			"killed in step $killed, $how: what a client meets with");
+			"killed in step $killed, $how: where a client's insert arrives");
 	}
 	moves("killed in every step, $how, and run again", @move);
 	is(insert_by_map($shard, $schema),
@@ -607,7 +607,7 @@ sub killed_in
 		'the source lets writers in again');
 	is( $meets,
 		$step < 9 ? 'alpha' : 'beta',
-		"killed while waiting in step $step, $how: what a client meets with");
+		"killed while waiting in step $step, $how: where a client's insert arrives");
 	return;
 }
 

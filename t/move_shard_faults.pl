@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flakeid-move-shard refuses what it cannot move, and whatever goes wrong on its
-# way, in whichever step: writers are let in again, without anybody's help, unless
-# the target has the shard or may have it, and the command that its message gives
-# completes the move, with the rows that the source has, or undoes it.
+# flakeid-move-shard leaves a way out of every fault, in every step.  Writers are let
+# in again without anybody's help, unless the target has the shard or may have it.
+# The command in the program's message completes the move, with the rows of the
+# source, or undoes it.
 #
 # With FLAKEID_MOVE_ROUNDS=n it also kills the program n times at moments taken
 # at random.

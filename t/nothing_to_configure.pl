@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# CREATE EXTENSION is all the setting up there is: in any database, by anybody
-# who may create things in it, with nothing preloaded.  And who may do what.
+# CREATE EXTENSION is all the setting up there is.  It works in any database, with
+# nothing preloaded, for every user who may create things there.  Each function
+# then is open to the right users.
 
 use strict;
 use warnings;

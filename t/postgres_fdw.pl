@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The shards of two servers as the foreign partitions of one table on a third,
-# the coordinator: a lookup reads one partition, ranges of time are looked for
-# where the rows are, and ids are minted where the rows go.
+# The shards of two servers work as the foreign partitions of one table on a third,
+# the coordinator.  A lookup by id reads one partition, ranges of time are looked
+# up where the rows are, and ids are minted where the rows go.
 
 use strict;
 use warnings;

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_migrate(), flake_create_shard() and flakeid-move-shard with random schemas
-# (see Schemas.pm).  Each does what it is there for and changes nothing else, by a
-# dump before and a dump after; or it refuses, with an error that is documented, and
-# nothing has changed.
+# flake_migrate(), flake_create_shard() and flakeid-move-shard change nothing but
+# their object, whatever the schema.  A dump before and a dump after show it, for
+# random schemas (see lib/Schemas.pm).  Otherwise they refuse with an error that is
+# documented, and nothing has changed.
 #
 # In the environment (make schemas SEED=7 COUNT=2000 sets the first two):
 #   SCHEMAS_SEED     the first schema's seed, by default 1; the next has the next one

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The recipes in docs/recipes: their blocks of code are run with the real programs,
-# and do what the pages say.  A block whose first line is a comment with a file's
-# name is that file.  Programs that are not installed are left out.
+# The recipes in docs/recipes work.  Their blocks of code are run with the real
+# programs, and do what the pages say.  A block whose first line is a comment with a
+# file's name is that file.  Programs that are not installed are left out.
 
 use strict;
 use warnings;
@@ -710,7 +710,7 @@ INSERT INTO albums VALUES (DEFAULT);
 			output_of('reset_pk_sequence!, the column owns the generator',
 				$directory, $ruby, 'run.rb', 'reset'),
 			qr/value \d+ is out of bounds for sequence "album_id"/,
-			'which is an error');
+			'resetting it to the largest key is an error');
 		app('INSERT INTO albums VALUES (DEFAULT)');
 
 		my $schema = slurp_file("$directory/schema.rb");
@@ -951,7 +951,7 @@ recipe(
 		is( app("INSERT INTO photo (name) VALUES ('here') RETURNING flake_shard(id)"
 			),
 			6,
-			'what is added on the subscriber is of its own shard');
+			'ids of rows added on the subscriber are of its own shard');
 
 		my $bound =
 		  run_sql($publisher, 'planned', $block->('publisher, planned'));

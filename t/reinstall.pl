@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# DROP EXTENSION and CREATE EXTENSION: what was handed out before is not handed
-# out again, whoever remembers what of the old extension.
+# No id repeats after DROP EXTENSION and CREATE EXTENSION, whatever sessions
+# remember of the old extension.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# A dump may lack a generator whose shards were detached or leased.  All fences
-# and leases of other generators are restored nevertheless.
+# A dump may lack a generator whose shards were detached or leased.  All fences and
+# leases of the other generators are restored nevertheless.
 
 use strict;
 use warnings;

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The way back after a clock that was years ahead: flake_rewind(), which refuses
-# as long as ids that could come again are in use.  And the way ahead, beyond ids
-# that come from elsewhere: flake_advance().
+# flake_rewind() leads back after a clock that was years ahead, and refuses while
+# ids that could come again are in use.  flake_advance() leads ahead, beyond ids
+# that come from elsewhere.
 
 use strict;
 use warnings;

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Partitions that come and go by themselves, by pg_cron and by pg_partman, with
-# the very statements of docs/partitions.md.
+# Partitions come and go by themselves with pg_cron and with pg_partman, by the very
+# statements of docs/partitions.md.
 
 use strict;
 use warnings;

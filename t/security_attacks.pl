@@ -1,8 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Attacks that once got mallory's code executed with the rights of a superuser who
-# called a function of flakeid, each in a database of its own.  Most of them act
-# within the call, by an expression of hers that PostgreSQL evaluates as her.
+# Attacks that once worked do not work any more.  Each had mallory's code executed
+# with the rights of a superuser who called a function of flakeid.  Each has a
+# database of its own here.  Most act within the call, by an expression of hers
+# that PostgreSQL evaluates as her.
 #
 # A trap writes into the server's log, which no rollback empties, as whom it runs.
 
@@ -500,7 +501,7 @@ $node->safe_psql('attack_1', 'SELECT mal.trap(0)');
 like(
 	slurp_file($node->logfile, $from),
 	qr/trap 0 as \w+/,
-	'what a superuser calls himself runs as superuser');
+	'a trap that a superuser calls himself runs as superuser');
 
 $node->stop;
 done_testing();

@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Nothing is ever run with more rights than its owner has, whoever owns what: a
-# chapter of t/security_traps.pl whose combinations are generated.  For each role
-# that mallory can have, each function of the extension, each moment at which
-# that can wait, and each thing that mallory can do then (see Mallory.pm), it is
-# called by a superuser, by a plain user and by mallory; and afterwards nothing of
-# hers may have been executed as anybody else.
+# Nobody's code is ever run with the rights of another, whoever owns what: the
+# subject of security_traps.pl, with generated combinations.  For each role that
+# mallory can have, each function of the extension, each moment at which the
+# function can wait, and each thing that mallory can do then (see lib/Mallory.pm),
+# a superuser, a plain user and mallory call it.  Afterwards nothing of hers may
+# have been executed as anybody else.
 #
 # The moments are those locks that a call is seen to take: somebody holds one until
 # the call waits, then mallory acts, then the lock is released.  Also, her own

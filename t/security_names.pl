@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the flakeid developers
 
-# A superuser calls the functions that execute commands for partitions and for
-# migration, in a database of mallory's, who owns the extension, its schema and the
-# tables.  She renames, drops and replaces what they name, before the call and
-# while it waits, and has code in whatever they touch.  None of it may be executed
-# with more rights than her own.
+# A superuser can call the functions that execute commands, for partitions and for
+# migration, in mallory's database.  She owns the extension, its schema and the
+# tables.  She renames, drops and replaces whatever the functions name, before the
+# call and while it waits, and has code in everything that they touch.  None of it
+# is executed with more rights than her own.
 
 use strict;
 use warnings;

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What a user who is no superuser prepares in places that he owns must not be
-# run by a superuser: neither by CREATE EXTENSION in his schema, which runs with
-# a superuser's rights because the extension is trusted, nor by the views and
-# functions that superusers call.  Nor can he keep others waiting.
+# A superuser never runs what a plain user has prepared in places that he owns.
+# This holds for CREATE EXTENSION in his schema, which has a superuser's rights
+# because the extension is trusted, and for the views and functions that superusers
+# call.  Nor can he keep others waiting.
 
 use strict;
 use warnings;
@@ -403,7 +403,7 @@ foreach my $attack (sort keys %attacks)
 					q{SELECT relowner::regrole = current_user::regrole, (SELECT count(*) FROM pg_index WHERE indrelid = c.oid)
 					FROM pg_class c WHERE oid = 'tmpl_5.goods'::regclass}),
 				't|3',
-				'which is the superuser\'s');
+				'the copy is the superuser\'s');
 		}
 		my $said = slurp_file($node->logfile, $log);
 		like($said, qr/attacked at $moment/, 'she has struck')

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Shared memory: what happens when flakeid's share of it is used up, and that
-# dropped databases give theirs back.
+# Minting goes on when flakeid's shared memory is used up: shards in use stay in use,
+# and others get an error.  Dropped databases and generators give theirs back.
 
 use strict;
 use warnings;
@@ -54,7 +54,7 @@ like($error, qr/HINT:  flakeid uses up to 64 MB/,
 	'the error says whose memory, and how much it is');
 
 is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(5))'),
-	5, 'who has a slot goes on minting');
+	5, 'a shard with a slot goes on minting');
 is( $node->safe_psql(
 		'filler1', 'SELECT count(flake_id(n % 8192)) FROM generate_series(1, 20000) AS n'
 	),

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
-# However many sessions mint, and in whatever way: no id repeats, ids go up in
-# the order in which they are handed out, and flake_stat counts each of them.
+# No id repeats, and ids go up in the order in which they are handed out, however
+# many sessions mint, and in whatever way.  flake_stat counts each of them.
 
 use strict;
 use warnings;

@@ -1,7 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_uuid() and flake_objectid(): the worker, and that ids are unique and in
-# order over all databases of a server, whatever happens to clock and server.
+# flake_uuid() and flake_objectid() never repeat an id, and keep their order over all
+# databases of a server, whatever happens to clock and server.  The worker comes
+# from the network card or from the setting.
 
 use strict;
 use warnings;
