@@ -40,10 +40,7 @@ while ($error eq '' && $databases < $max_databases)
 	$databases++;
 	$node->safe_psql('postgres',
 		"CREATE DATABASE filler$databases TEMPLATE model");
-	$node->psql(
-		"filler$databases",
-		"\\set VERBOSITY verbose\n$every_shard",
-		stderr => \$error);
+	(undef, $error) = ask_once($node, $every_shard, "filler$databases");
 }
 
 note "$databases databases with 8192 slots each";

@@ -222,9 +222,8 @@ FROM item ORDER BY id DESC LIMIT 1;)),
 # In a parallel query.  The leader takes no part in the scan, but it is the one
 # that mints, also in a function that tells the planner otherwise.
 
-my ($plan, $errors);
-(undef, $plan, $errors) = $node->psql(
-	'postgres', q(
+my ($plan, $errors) = ask_once(
+	$node, q(
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -237,7 +236,7 @@ SELECT flake_shard(flake_last_id()) = 7;
 CREATE FUNCTION hidden() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE
 	AS 'BEGIN RETURN flake_id(7); END';
 EXPLAIN (ANALYZE) SELECT hidden() FROM item;
-), extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+));
 note $plan;
 like(
 	$plan,
