@@ -173,7 +173,7 @@ sub kill_program
 
 =item wait_until_program_waits($node, $query, $event)
 
-Waits until the program waits for that server, in a query with such a text. The
+Waits until the program waits for that server, in a query with such a text.  The
 wait event must be like $event, or that of any lock if that is left out.
 
 =cut
@@ -194,7 +194,7 @@ sub wait_until_program_waits
 =item leftovers(@nodes)
 
 The names of what the program makes on servers for the time of a move: slots,
-publications and subscriptions. An empty text if there are none.
+publications and subscriptions.  An empty text if there are none.
 
 =cut
 

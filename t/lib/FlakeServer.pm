@@ -72,7 +72,7 @@ my $directory;
 
 =item start_server($name, %options)
 
-Makes a server, starts it, and returns its PostgreSQL::Test::Cluster. The
+Makes a server, starts it, and returns its PostgreSQL::Test::Cluster.  The
 options can all be left out:
 
   conf    lines for postgresql.conf
@@ -100,7 +100,7 @@ sub start_server
 
 =item start_standby($primary, $name, $clock)
 
-Makes a streaming standby and starts it, with that clock if one is given. The
+Makes a streaming standby and starts it, with that clock if one is given.  The
 primary must have been made with allows_streaming.
 
 =cut
@@ -120,7 +120,7 @@ sub start_standby
 
 =item change_setting($node, $name, $value)
 
-Writes a setting to postgresql.conf, and returns when new sessions have it. A
+Writes a setting to postgresql.conf, and returns when new sessions have it.  A
 session that is already there may get it a moment later.
 
 =cut

@@ -127,7 +127,7 @@ sub error_code
 
 =item value($session, $sql), code($session, $sql)
 
-What the session gets for SQL that must not fail: if it does, the test dies. And
+What the session gets for SQL that must not fail: if it does, the test dies.  And
 the SQLSTATE for SQL that must.
 
 =cut
