@@ -109,6 +109,7 @@ my $node = start_server(
 	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
+max_prepared_transactions = 1
 flakeid.max_ahead = 10min
 ),
 	sql => qq(
