@@ -1,24 +1,19 @@
 # Copyright (c) 2026, the flakeid developers
 
-# More ids than the clock has ticks for: they are lent by the future, up to
-# flakeid.max_ahead and not a millisecond further.  What cannot be had within
-# that and flakeid.max_wait is an error, and costs nothing.
+# A burst takes ids from the near future: up to flakeid.max_ahead, and not a
+# millisecond further.  A request that cannot be met within that and
+# flakeid.max_wait is an error, and uses up no id.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_statement = none');
-$node->start;
+my $node = start_server('main', conf => 'log_statement = none');
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
 
@@ -29,19 +24,6 @@ CREATE EXTENSION flakeid;
 CREATE FUNCTION packed(id bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
 	RETURN (id >> 23 << 10) | (id & 1023);
 ));
-
-# Changes a setting of the server, and returns when it is in force.
-sub set_server
-{
-	my ($name, $value) = @_;
-
-	$node->append_conf('postgresql.conf', "$name = '$value'");
-	$node->reload;
-	$node->poll_query_until('postgres',
-		"SELECT flake_shard(0) = 0; SHOW $name", "t\n$value")
-	  or die "$name is not $value";
-	return;
-}
 
 
 # A million ids in one call.
@@ -86,22 +68,13 @@ sub given_out
 	return query("SELECT last_id, issued FROM flake_stat WHERE shard = $shard");
 }
 
-sub sqlstate
-{
-	my ($sql) = @_;
-	my ($status, $stdout, $stderr) = $node->psql('postgres', $sql,
-		extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
-
-	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : "none, but: $stdout$stderr";
-}
-
 # Runs what is an error of that SQLSTATE and must not use up ids of the shard.
 sub fails_for_free
 {
 	my ($shard, $sqlstate, $sql, $name) = @_;
 	my $before = given_out($shard);
 
-	is(sqlstate($sql), $sqlstate, $name);
+	is(error_code(ask_once($node, $sql)), $sqlstate, $name);
 	is(given_out($shard), $before, "nothing is consumed: $name");
 	return;
 }
@@ -142,12 +115,13 @@ LIMIT 1;
 SELECT waits > 0, wait_time > '0' FROM flake_stat WHERE shard = 7;
 )),
 	"t\nt|t",
-	'those who may wait get what others did not');
+	'sessions that may wait get the ids that others did not');
 
 my $before = given_out(7);
 is(query('SELECT count(*) FROM flake_ids(7, 0)'), '0', 'no ids for count 0');
 is(given_out(7), $before, 'and none are consumed');
-is(sqlstate('SELECT count(*) FROM flake_ids(8, 0); SELECT flake_last_id()'),
+is( error_code(
+		ask_once($node, 'SELECT count(*) FROM flake_ids(8, 0); SELECT flake_last_id()')),
 	'55000', 'flake_ids() with count 0 mints nothing to remember');
 
 
@@ -178,7 +152,7 @@ END $$;
 sub run_sessions
 {
 	my ($count, $sql) = @_;
-	my @sessions = map { new_session($node) } 1 .. $count;
+	my @sessions = new_sessions($node, $count);
 
 	# All at work, before the first is waited for.
 	$_->{in} .= "$sql;\n" foreach @sessions;
@@ -200,13 +174,13 @@ SELECT count(*), max(ahead) <= '15s', max(ahead) > '14s' FROM seen)),
 	'40|t|t',
 	'honest: in a sustained burst no id is more than flakeid.max_ahead ahead');
 is(query('SELECT waits > 0, issued FROM flake_stat WHERE shard = 9'),
-	't|20200000', 'those who would have been ahead further did wait');
+	't|20200000', 'sessions that would have gone further ahead waited');
 
 
 # With no credit at all, ids never are ahead of the clock.
 
 query("SELECT flake_id(10); TRUNCATE seen");
-set_server('flakeid.max_ahead', '0');
+change_setting($node, 'flakeid.max_ahead', '0');
 fails_for_free(10, '53400', 'SELECT flake_ids(10, 3000)',
 	'a few milliseconds\' ids at once with flakeid.max_ahead = 0');
 is( query(

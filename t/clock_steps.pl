@@ -1,17 +1,15 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What happens to ids when the server's clock is set: back and forth under
-# eight sessions that mint, further than flakeid.max_ahead allows, to where it
-# stands still, and past the end of the layout's time.
+# No id repeats and ids stay in order when the server's clock is set.  The clock
+# goes back and forth while eight sessions mint, goes further than
+# flakeid.max_ahead allows, stands still, and passes the end of the layout's time.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
 
@@ -20,24 +18,14 @@ my $hour = 60 * $minute;
 my $day = 24 * $hour;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_statement = none');
-start_with_clock($node, $clock);
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-$node->safe_psql('postgres', 'CREATE SEQUENCE ticket');
-
-sub set_max_ahead
-{
-	my ($value) = @_;
-
-	$node->append_conf('postgresql.conf', "flakeid.max_ahead = '$value'");
-	$node->reload;
-	$node->poll_query_until('postgres',
-		"SELECT current_setting('flakeid.max_ahead', true) = '$value'")
-	  or die 'timed out waiting for flakeid.max_ahead';
-	return;
-}
+my $node = start_server(
+	'main',
+	clock => $clock,
+	conf => 'log_statement = none',
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE SEQUENCE ticket;
+));
 
 sub every_client_mints
 {
@@ -146,7 +134,7 @@ check_ids('clock set back and forth', @clients);
 # clock is far behind.  (The shards of before are a day ahead by now.)
 #
 
-set_max_ahead('25h');
+change_setting($node, 'flakeid.max_ahead', '25h');
 @clients = start_clients($node, count => 8, sql => minting_sql(3, 4));
 every_client_mints(@clients);
 foreach my $seconds (-5, -$minute, -$hour, 0, $day, -5, $day, 0)
@@ -164,7 +152,7 @@ check_ids('minting with the clock up to 1 day behind', @clients);
 # said exactly.  It starts ahead of all that was the case above.
 #
 
-set_max_ahead('15s');
+change_setting($node, 'flakeid.max_ahead', '15s');
 my $now = time + $minute;
 my $stat =
   'SELECT clock_steps_back, ahead, waits FROM flake_stat WHERE shard = 5';

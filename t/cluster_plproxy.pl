@@ -1,17 +1,18 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Several servers: a router with PL/Proxy functions, four data servers and 64
-# shards, set up by the files in demo/cluster.  Ids are unique over all servers,
-# and the shard in an id says where its row is; a lookup by id touches that one
-# server; who changes the map moves what open sessions ask for.
+# Ids are unique over several servers, and an id says where its row is.  A lookup
+# by id touches only that server, and a change of the map moves the queries of
+# open sessions, too.
+#
+# The files in demo/cluster set up a router with PL/Proxy functions, four data
+# servers and 64 shards.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -33,14 +34,13 @@ sub start_node
 {
 	my ($name) = @_;
 
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init(allows_streaming => 'logical');
-	$node{$name}->append_conf(
-		'postgresql.conf', q(
+	$node{$name} = start_server(
+		$name,
+		allows_streaming => 'logical',
+		conf => q(
 flakeid.require_attach = on
 track_functions = all
 ));
-	$node{$name}->start;
 	return;
 }
 
@@ -378,7 +378,7 @@ my $id = value($session, $add);
 is(has('alpha', $id), 1, 'a change of the map is not seen before COMMIT');
 value($admin, 'ROLLBACK');
 my $last = value($session, $add);
-is(has('alpha', $last), 1, 'nor after ROLLBACK');
+is(has('alpha', $last), 1, 'after ROLLBACK the old map counts');
 $photos += 2;
 
 my $bound = query('alpha', 'SELECT flake_detach(5)');
@@ -493,7 +493,7 @@ $node{router}->command_ok(
 is($node{router}->safe_psql('restored', 'SELECT count_photos()'),
 	$photos, 'the restored router routes');
 
-end_session($_) foreach $admin, $session;
+end_session($admin, $session);
 $_->stop foreach values %node;
 
 done_testing();

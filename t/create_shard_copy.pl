@@ -1,25 +1,22 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What flake_create_shard() makes is what pg_dump says that the template is, but for
-# names, the shard in defaults, and the checks of it.  Or it is refused, with a hint,
-# and nothing has changed.
+# flake_create_shard() makes an exact copy of the template.  pg_dump says the same
+# of both, but for names, the shard in defaults, and the checks of it.  Otherwise
+# the function refuses with a hint, and nothing has changed.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'wal_level = logical');
-$node->start;
-$node->safe_psql(
-	'postgres', q{
+my $node = start_server(
+	'main',
+	conf => 'wal_level = logical',
+	sql => q{
 	CREATE EXTENSION flakeid;
 	CREATE EXTENSION lo;
 	CREATE ROLE alice;
@@ -68,8 +65,8 @@ sub comparable
 sub attempt
 {
 	my ($sql) = @_;
-	my (undef, undef, $stderr) =
-	  $node->psql('postgres', $sql, extra_params => ['--set=VERBOSITY=verbose']);
+	my (undef, $stderr) = ask_once($node, $sql);
+
 	return $stderr;
 }
 
@@ -391,7 +388,7 @@ foreach my $case (@refused)
 		"$case->[0]: refused with a hint");
 	like($stderr, qr/$says/s, "$case->[0]: says what it is about");
 }
-is_deeply([ dumped() ], \@before, 'what is refused leaves nothing behind');
+is_deeply([ dumped() ], \@before, 'a refusal leaves nothing behind');
 
 # What belongs to others, and names that are too long.
 $node->safe_psql(

@@ -1,29 +1,28 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Layouts without time: dense numbers, of which a crash skips no more than the
-# block that was reserved, and which cost the disk one write in most of a block.
+# Layouts without time give dense numbers.  A crash skips no more than the block
+# that was reserved, and most of a block costs the disk one write.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	clock => $clock,
+	conf => q(
 log_statement = none
 max_connections = 40
 wal_writer_delay = 10s		# what is not flushed on purpose, is not
-));
-start_with_clock($node, $clock);
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+),
+	sql => 'CREATE EXTENSION flakeid');
 
 sub query
 {
@@ -68,7 +67,7 @@ sub first_gap
 foreach my $case ([ 'dense', 'segment' ], [ 'small', 'seq:63 block=100' ])
 {
 	my ($name, $layout) = @$case;
-	my @sessions = map { new_session($node) } 1 .. 16;
+	my @sessions = new_sessions($node, 16);
 	my $one_by_one =
 	  "SELECT flake_id(0, '$name') FROM generate_series(1, 500);";
 	my @lists;
@@ -83,7 +82,7 @@ foreach my $case ([ 'dense', 'segment' ], [ 'small', 'seq:63 block=100' ])
 		push @lists, [ split /\n/, $stdout ];
 		is($stderr, '', "$layout: a session gets no error");
 	}
-	end_session($_) foreach @sessions;
+	end_session(@sessions);
 
 	my $sorted = sorted(@lists);
 	is(scalar @$sorted, 16 * 8 * 500, "$layout: each call got a number");
@@ -199,10 +198,7 @@ set_clock($clock, 0);
 # Ticket servers: odd numbers from one server, even ones from the other.
 #
 
-my $other = PostgreSQL::Test::Cluster->new('other');
-$other->init;
-$other->start;
-$other->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $other = start_server('other', sql => 'CREATE EXTENSION flakeid');
 
 foreach my $case ([ $node, 1, 'odd' ], [ $other, 0, 'even' ])
 {
@@ -253,10 +249,7 @@ cmp_ok($count, '>=', 10, 'and as many as there are blocks');
 # Failover.
 #
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('base');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 
 # While rows arrive, and after the last one has.
 query('TRUNCATE item');
@@ -285,9 +278,6 @@ is( $standby->safe_psql(
 	join(',', map { $next + $_ } 1 .. 3),
 	'failover: dense from there');
 $standby->stop;
-
-# A killed server's shared memory stays until it is started once more.
-start_with_clock($node, $clock);
-$node->stop;
+stop_killed($node);
 
 done_testing();

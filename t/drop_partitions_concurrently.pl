@@ -1,23 +1,19 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Partitions are dropped without locking others out, also when that was broken off
-# before.
+# Partitions can be dropped without locking others out, and dropping can go on
+# after it was broken off.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql(
-	'postgres', q(
+my $node = start_server(
+	'main',
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE TABLE event (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT flake_create_partitions('event', '1 day', '2026-01-01Z', '2026-01-03Z', zone => 'UTC');
@@ -54,9 +50,7 @@ sub send_detach
 	my ($command) = @_;
 
 	send_query($dropper, $command);
-	$node->poll_query_until('postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"
-	) or die 'detaching does not wait';
+	wait_for_waiters($node, 1, "pid = $pid");
 	return;
 }
 
@@ -83,16 +77,16 @@ is(value($reader, 'SELECT count(*) FROM event'), 2, 'somebody reads');
 my ($detach, $drop) = split /\|/, statements('2026-01-02Z');
 is( $detach,
 	'ALTER TABLE public.event DETACH PARTITION public.event_p20260101 CONCURRENTLY',
-	'what is to be executed');
+	'the statements to be executed');
 like(
 	$drop,
 	qr/^DO '.*; DROP TABLE public\.event_p20260101; END'$/,
-	'what is to be executed then');
+	'the statements to be executed then');
 
 # psql goes on after an error.
 is( error_code(ask($dropper, $drop)) . ' ' . partitions(),
 	'55000 event_p20260101, event_p20260102',
-	'what is not detached is not dropped');
+	'a partition that is not detached is not dropped');
 send_detach($detach);
 is( $node->safe_psql(
 		'postgres',
@@ -103,7 +97,7 @@ is( $node->safe_psql(
 break_off();
 is( error_code(ask($dropper, $drop)) . ' ' . partitions(),
 	'55000 event_p20260101 pending, event_p20260102',
-	'what is half detached is not dropped');
+	'a partition that is half detached is not dropped');
 
 ($detach, $drop) = split /\|/, statements('2026-01-02Z');
 like($detach, qr/ FINALIZE$/, 'the next time it is brought to its end');
@@ -175,6 +169,6 @@ foreach my $command ('', 'CREATE TABLE refers (id bigint REFERENCES event)')
 	is(partitions(), 'event_p20260105', 'it is dropped without concurrently');
 }
 
-end_session($_) foreach $reader, $dropper;
+end_session($reader, $dropper);
 $node->stop;
 done_testing();

@@ -1,17 +1,16 @@
 # Copyright (c) 2026, the flakeid developers
 
 # A dump carries the generator's horizon along: where rows are restored, new ids
-# are above theirs, whatever the clock there says.  And no SQL command lowers
-# the horizon of a server that goes on.
+# are above theirs, whatever the clock there says.  No SQL command lowers the
+# horizon of a server that goes on.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -35,27 +34,12 @@ sub mints_above
 	return;
 }
 
-# Changes a setting of the server, and returns when it is in force.
-sub set_server
-{
-	my ($node, $name, $value) = @_;
-
-	$node->append_conf('postgresql.conf', "$name = '$value'");
-	$node->reload;
-	$node->poll_query_until('postgres', "LOAD 'flakeid'; SHOW $name",
-		"LOAD\n$value")
-	  or die "$name is not $value";
-	return;
-}
-
 # The source: a server that goes by the real time, whose ids a burst has brought
 # ahead of it.
 
-my $source = PostgreSQL::Test::Cluster->new('source');
-$source->init;
-$source->start;
-$source->safe_psql(
-	'postgres', q(
+my $source = start_server(
+	'source',
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE TABLE item (id bigint PRIMARY KEY DEFAULT flake_id(5));
 SELECT flake_ids(5, 1000000) LIMIT 1;
@@ -77,10 +61,8 @@ $source->command_ok([ @pg_dump, '-Fc', '-f', "$dump.custom" ],
 
 # The target: a new server with a clock of its own.
 
-my $target = PostgreSQL::Test::Cluster->new('target');
 my $clock = new_clock();
-$target->init;
-start_with_clock($target, $clock);
+my $target = start_server('target', clock => $clock);
 
 sub restore
 {
@@ -130,16 +112,13 @@ restore('psql_1h', 'psql');
 restore('pg_restore_1h', 'pg_restore');
 foreach my $dbname ('psql_1h', 'pg_restore_1h')
 {
-	my ($status, $stdout, $stderr) = $target->psql(
-		$dbname,
-		'SELECT flake_id(5)',
-		extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	my (undef, $stderr) = ask_once($target, 'SELECT flake_id(5)', $dbname);
 
 	like($stderr, qr/ERROR:  53400: the clock is 3\d\d\d\.\d+ s behind/,
 		"an error says that the clock is an hour behind the restored ids, $dbname"
 	);
 }
-set_server($target, 'flakeid.max_ahead', '2h');
+change_setting($target, 'flakeid.max_ahead', '2h');
 foreach my $dbname ('psql_1h', 'pg_restore_1h')
 {
 	mints_above($target, $dbname, 5, $horizon,
@@ -195,13 +174,12 @@ $target->stop;
 # The horizon cannot be lowered.  Every round ends with a crash and an hour
 # behind: only what is on disk keeps ids from repeating.
 
-my $node = PostgreSQL::Test::Cluster->new('guard');
-$node->init;
-$node->append_conf('postgresql.conf', "flakeid.max_ahead = '2h'");
 set_clock($clock, 0);
-start_with_clock($node, $clock);
-$node->safe_psql(
-	'postgres', q(
+my $node = start_server(
+	'guard',
+	clock => $clock,
+	conf => "flakeid.max_ahead = '2h'",
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE TABLE item (id bigint);
 ALTER SEQUENCE flake_default OWNED BY item.id;
@@ -259,10 +237,8 @@ foreach my $lower (
 foreach my $lower ('ALTER SEQUENCE flake_default RESTART',
 	'TRUNCATE item RESTART IDENTITY')
 {
-	my ($status, $stdout, $stderr) = $node->psql(
-		'postgres',
-		"SELECT flake_id(5); BEGIN; $lower; SELECT flake_id(5)",
-		extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
+	my ($stdout, $stderr) = ask_once($node,
+		"SELECT flake_id(5); BEGIN; $lower; SELECT flake_id(5)");
 
 	like($stderr, qr/ERROR:  55000/, "an error: BEGIN; $lower, then minting");
 
@@ -277,10 +253,7 @@ foreach my $lower ('ALTER SEQUENCE flake_default RESTART',
 foreach my $sql ("SELECT nextval('flake_default')",
 	"SELECT setval('flake_default', 1); SELECT nextval('flake_default')")
 {
-	my ($status, $stdout, $stderr) = $node->psql('postgres', $sql,
-		extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
-
-	like($stderr, qr/ERROR:  2200H/, "an error: $sql");
+	is(error_code(ask_once($node, $sql)), '2200H', "an error: $sql");
 }
 cmp_ok($node->safe_psql('postgres', 'SELECT flake_id(5)'),
 	'>', $last, 'and ids go on');

@@ -1,18 +1,16 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Failover to a streaming standby whose clock is 10 s behind: the primary dies
-# under load, the standby is promoted and mints on.  No row's id repeats, where
-# "row" is what the standby has received: what an asynchronous standby did not
-# receive is lost, with the ids in it.
+# No row's id repeats after a failover to a streaming standby whose clock is 10 s
+# behind.  The primary dies under load, then the standby is promoted and mints on.
+# Rows that an asynchronous standby has not received are lost, with their ids, and
+# do not count.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $insert = join ' ', map {
@@ -22,17 +20,13 @@ my $greatest =
   'SELECT flake_shard(id), max(id) FROM item GROUP BY 1 ORDER BY 1';
 
 # Makes a standby of a primary and starts it, its clock so many seconds off.
-sub start_standby
+sub start_standby_with_offset
 {
 	my ($primary, $name, $offset) = @_;
 	my $clock = new_clock();
-	my $standby = PostgreSQL::Test::Cluster->new($name);
 
-	$primary->backup($name);
-	$standby->init_from_backup($primary, $name, has_streaming => 1);
 	set_clock($clock, $offset);
-	start_with_clock($standby, $clock);
-	return $standby;
+	return start_standby($primary, $name, $clock);
 }
 
 # The primary dies under load, by $kill, and the standby takes over.
@@ -102,33 +96,31 @@ sub fail_over
 	return;
 }
 
-my $first = PostgreSQL::Test::Cluster->new('first');
-$first->init(allows_streaming => 1);
-$first->append_conf(
-	'postgresql.conf', q(
+my $first = start_server(
+	'first',
+	allows_streaming => 1,
+	clock => new_clock(),
+	conf => q(
 log_statement = none
 max_connections = 25
+),
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE TABLE item (id bigint PRIMARY KEY);
 ));
-start_with_clock($first, new_clock());
-$first->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-$first->safe_psql('postgres', 'CREATE TABLE item (id bigint PRIMARY KEY)');
 
 # With the settings as they are out of the box, 10 s are no problem.
-my $second = start_standby($first, 'second', -10);
+my $second = start_standby_with_offset($first, 'second', -10);
 fail_over('primary killed', $first, $second, \&kill9_and_wait);
 
 # Another 10 s behind: by now ids are further ahead of the clock than
 # flakeid.max_ahead, which makes for errors or is to be allowed.
-$second->append_conf('postgresql.conf', "flakeid.max_ahead = '1min'");
-$second->reload;
-my $third = start_standby($second, 'third', -20);
+change_setting($second, 'flakeid.max_ahead', '1min');
+my $third = start_standby_with_offset($second, 'third', -20);
 fail_over('primary stopped at once',
 	$second, $third, sub { $_[0]->stop('immediate') });
 
 $third->stop;
-
-# A killed server's shared memory stays until it is started once more.
-start_with_clock($first, new_clock());
-$first->stop;
+stop_killed($first);
 
 done_testing();

@@ -1,29 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Which shards a server mints is its own affair: logical replication of all
-# tables must not change it, neither row by row nor with TRUNCATE.
+# Logical replication never changes which shards a server mints, neither row by
+# row nor with TRUNCATE, even if all tables are replicated.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my ($source, $target) = map {
-	my $node = PostgreSQL::Test::Cluster->new($_);
-
-	$node->init(allows_streaming => 'logical');
-	$node->start;
-	$node->safe_psql(
-		'postgres', q(
+	start_server(
+		$_,
+		allows_streaming => 'logical',
+		sql => q(
 		CREATE EXTENSION flakeid;
 		CREATE TABLE item (id bigint PRIMARY KEY);
 	));
-	$node;
 } qw(source target);
 
 # Shard 5 is the source's, 6 is leased by the target, 7 is nobody's.
@@ -52,10 +48,7 @@ sub catch_up
 
 sub code_on_target
 {
-	my (undef, $stdout, $stderr) =
-	  $target->psql('postgres', $_[0], extra_params => [ '--set=VERBOSITY=verbose' ]);
-
-	return error_code($stdout, $stderr);
+	return error_code(ask_once($target, $_[0]));
 }
 
 $source->safe_psql(
@@ -76,11 +69,9 @@ is($target->safe_psql('postgres', $states),
 	$before, 'rows of the states do not');
 
 # TRUNCATE is refused where it would be published.
-my (undef, $stdout, $stderr) = $source->psql(
-	'postgres',
-	'TRUNCATE item, flake_shard_state, flake_leases',
-	extra_params => [ '--set=VERBOSITY=verbose' ]);
-is(error_code($stdout, $stderr), '0A000', 'TRUNCATE: refused at the source');
+is( error_code(
+		ask_once($source, 'TRUNCATE item, flake_shard_state, flake_leases')),
+	'0A000', 'TRUNCATE: refused at the source');
 is($source->safe_psql('postgres', 'SELECT count(*) FROM item'),
 	1, 'TRUNCATE: nothing is lost there');
 

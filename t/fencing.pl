@@ -1,26 +1,26 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Shards that move from server to server: once flake_detach() has returned, no
-# session hands out an id of the shard, and none was handed out above what it
-# returned; once flake_attach() is committed, ids go on above that.  Whatever
-# happens meanwhile: load, ROLLBACK, crashes, clocks, failover, a dump.
+# A shard is minted by one server at a time.  After flake_detach() has returned, no
+# session hands out an id of the shard, and none was handed out above the id that
+# it returned.  After flake_attach() is committed, ids go on above that.  This
+# holds under load, after ROLLBACK, crashes and a failover, with wrong clocks, and
+# after a dump and restore.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 # Errors come by the thousand, and are no news to the server's log.
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	conf => q(
 log_statement = none
 log_min_messages = fatal
 max_connections = 50
@@ -29,10 +29,8 @@ max_worker_processes = 16
 max_parallel_workers = 8
 wal_sender_timeout = 0		# goes by the clock
 restart_after_crash = on
-));
-$node->start;
-$node->safe_psql(
-	'postgres', q(
+),
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE SEQUENCE ticket;
 CREATE ROLE minter;
@@ -173,7 +171,7 @@ sub wait_for_errors
 	return;
 }
 
-my ($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+my ($one, $two, $admin) = new_sessions($node, 3);
 
 #
 # Sixteen sessions mint as fast as they can, while another detaches and attaches
@@ -303,6 +301,9 @@ value($admin, 'SELECT flake_attach(1)');
 
 my $mint = 'SELECT flake_id(5)';
 
+# The lock of a shard, for wait_for_waiters().
+my $advisory = q(locktype = 'advisory');
+
 # A session mints while a change is pending and waits; $settle settles the
 # matter.  Returns what it gets.
 sub mint_meanwhile
@@ -310,10 +311,7 @@ sub mint_meanwhile
 	my ($settle, $what, $shows) = @_;
 
 	send_query($two, $mint);
-	$node->poll_query_until('postgres',
-			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
-		  . q( wait_event_type = 'Lock' AND wait_event = 'advisory'))
-	  or die "$what: nobody waits";
+	wait_for_waiters($node, 1, $advisory);
 	is(state_of($admin, 5), $shows, "$what: pending, others see no change");
 	$settle->();
 	return get_answer($two);
@@ -373,7 +371,7 @@ foreach my $undo (@undo)
 	$last = $answer[0];
 	is(state_of($admin, 5), $shows, "$what: the view shows none");
 	ask($one, 'ROLLBACK');
-	cmp_ok(value($one, $mint), '>', $last, "$what: who did it mints");
+	cmp_ok(value($one, $mint), '>', $last, "$what: the session that did it mints");
 }
 foreach my $keep (@keep)
 {
@@ -408,7 +406,7 @@ foreach my $keep (@keep)
 	value($one, "BEGIN; SELECT flake_attach(5, $bound)");
 	my @answer = mint_meanwhile($keep->[1], $what, 'detached');
 	is_id_above($bound, $what, @answer);
-	cmp_ok(value($one, $mint), '>', $answer[0], "$what: who did it mints");
+	cmp_ok(value($one, $mint), '>', $answer[0], "$what: the session that did it mints");
 	$bound = value($admin, 'SELECT flake_detach(5)');
 }
 value($admin, 'SELECT flake_attach(5)');
@@ -526,16 +524,7 @@ sub finish_sessions
 sub reconnect
 {
 	wait_until_up($node);
-	($one, $two, $admin) = map { new_session($node) } 1 .. 3;
-	return;
-}
-
-sub wait_for_waiter
-{
-	$node->poll_query_until('postgres',
-			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
-		  . q( wait_event_type = 'Lock' AND wait_event = 'advisory'))
-	  or die 'nobody waits';
+	($one, $two, $admin) = new_sessions($node, 3);
 	return;
 }
 
@@ -554,7 +543,7 @@ my $minted_before = value($admin, 'SELECT flake_id(16)');
 value($one, 'BEGIN; SELECT flake_detach(5); SELECT flake_attach(6)');
 value($two, q(BEGIN; SELECT flake_detach(7); PREPARE TRANSACTION 'move'));
 send_query($two, $mint);
-wait_for_waiter();
+wait_for_waiters($node, 1, $advisory);
 kill 'KILL', value($one, 'SELECT pg_backend_pid()');
 finish_sessions();
 reconnect();
@@ -592,7 +581,7 @@ foreach my $crash ('a session killed', 'the server killed',
 	if ($crash ne 'the server restarted')
 	{
 		send_query($two, 'SELECT flake_id(7)');
-		wait_for_waiter();
+		wait_for_waiters($node, 1, $advisory);
 		pass("$crash: a prepared transaction makes wait");
 		if ($crash eq 'the server killed')
 		{
@@ -641,10 +630,7 @@ is(value($admin, "SELECT flake_detach(8) >= $now"),
 
 $bound = value($admin, 'SELECT flake_detach(9)');
 value($admin, 'SELECT flake_attach(10)');
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('base', backup_options => [ '--checkpoint', 'fast' ]);
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-start_with_clock($standby, $clock);
+my $standby = start_standby($node, 'standby', $clock);
 my $streamed = value($admin, 'SELECT flake_detach(11)');
 $node->wait_for_catchup($standby, 'replay');
 my $heir = new_session($standby);
@@ -654,7 +640,7 @@ foreach my $call ('flake_detach(11)', 'flake_attach(11)')
 }
 is( value($heir, 'SELECT state FROM flake_shards WHERE shard = 11'),
 	'detached', 'a standby shows what is detached');
-end_session($_) foreach $one, $two, $admin;
+end_session($one, $two, $admin);
 kill9_and_wait($node);
 $standby->promote;
 is(code($heir, "SELECT flake_id($_)"), '55000', "failover: $_ is detached")
@@ -662,7 +648,7 @@ is(code($heir, "SELECT flake_id($_)"), '55000', "failover: $_ is detached")
 cmp_ok(value($heir, 'SELECT flake_detach(11)'),
 	'>=', $streamed, 'failover: still a bound');
 like(value($heir, 'SELECT flake_id(10)'),
-	qr/^\d+$/, 'failover: what is attached mints');
+	qr/^\d+$/, 'failover: a shard that is attached mints');
 value($heir, 'SELECT flake_attach(11)');
 cmp_ok(value($heir, 'SELECT flake_id(11)'),
 	'>', $streamed, 'failover: attached, ids go on above the bound');
@@ -670,7 +656,7 @@ end_session($heir);
 $standby->stop;
 set_clock($clock, 0);
 start_with_clock($node, $clock);
-($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+($one, $two, $admin) = new_sessions($node, 3);
 
 #
 # flakeid.require_attach
@@ -784,15 +770,6 @@ end_session($undone);
 
 # Whoever writes the tables by hand, as a superuser can, holds no lock of ours.
 # What was committed meanwhile counts all the same.
-sub wait_for_row
-{
-	$node->poll_query_until('postgres',
-			'SELECT count(*) = 1 FROM pg_stat_activity WHERE'
-		  . q( wait_event_type = 'Lock' AND wait_event = 'transactionid'))
-	  or die 'nobody waits for a row';
-	return;
-}
-
 $bound = value($admin, 'SELECT flake_id(30), flake_detach(30)');
 foreach my $by_hand (
 	q(UPDATE flake_shard_state SET changed_at = '2020-01-01' WHERE shard = 30),
@@ -802,7 +779,7 @@ foreach my $by_hand (
 	{
 		value($one, "BEGIN; $by_hand");
 		send_query($two, 'SELECT flake_detach(30) > 0');
-		wait_for_row();
+		wait_for_waiters($node, 1, q(locktype = 'transactionid'));
 		value($one, $end);
 		is(join('', get_answer($two)),
 			't', "$by_hand, $end: detaching waits and goes on");
@@ -855,7 +832,7 @@ foreach my $way ('by TEMPLATE', 'by pg_restore')
 		],
 		'restored in one transaction') if $template eq '';
 
-	my ($first, $second) = map { new_session($node, 'reused') } 1 .. 2;
+	my ($first, $second) = new_sessions($node, 2, 'reused');
 	foreach my $generator ('flake_default', 'order_id')
 	{
 		my $mint = sub { "SELECT flake_id($_[0], '$generator')" };
@@ -873,7 +850,7 @@ foreach my $way ('by TEMPLATE', 'by pg_restore')
 		is(first_descent(\@ids), undef, "OID reused, $way: ids increase");
 		end_session($third);
 	}
-	end_session($_) foreach $first, $second;
+	end_session($first, $second);
 }
 
 #
@@ -934,6 +911,6 @@ value($one, 'ROLLBACK');
 like(value($two, q(SELECT flake_id(5, 'order_id'))),
 	qr/^\d+$/, 'detached and dropped, undone: mints');
 
-end_session($_) foreach $one, $two, $admin;
+end_session($one, $two, $admin);
 $node->stop;
 done_testing();

@@ -1,30 +1,29 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Named generators through their lives: dropped, renamed, moved, granted, dumped
-# and restored while sessions use them; crashes and a failover.
+# A generator keeps its promises all its life.  It is dropped, renamed, moved,
+# granted, dumped and restored while sessions use it, and goes through crashes and
+# a failover.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	clock => $clock,
+	conf => q(
 log_statement = none
 max_connections = 30
 max_prepared_transactions = 2
-));
-start_with_clock($node, $clock);
-$node->safe_psql(
-	'postgres', q(
+),
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE SEQUENCE ticket;
 CREATE ROLE keeper;
@@ -39,19 +38,7 @@ sub query
 	return $node->safe_psql($dbname || 'postgres', $sql);
 }
 
-# Waits until so many sessions wait for a lock on a relation.
-sub wait_for_waiters
-{
-	my ($relation, $count) = @_;
-
-	$node->poll_query_until('postgres',
-			"SELECT count(*) = $count FROM pg_locks"
-		  . " WHERE NOT granted AND relation = '$relation'::regclass")
-	  or die "nobody waits for a lock on $relation";
-	return;
-}
-
-my @sessions = map { new_session($node) } 1 .. 3;
+my @sessions = new_sessions($node, 3);
 my ($one, $two, $three) = @sessions;
 
 #
@@ -173,7 +160,7 @@ foreach my $mint (q(SELECT flake_id(5, 'awaited')),
 	ask($two, q(SELECT flake_id(5, 'awaited'))) if $mint =~ /SAVEPOINT/;
 	value($one, "BEGIN; $mint");
 	send_query($two, 'DROP SEQUENCE awaited');
-	wait_for_waiters('awaited', 1);
+	wait_for_waiters($node, 1, q(relation = 'awaited'::regclass));
 	like(value($one, q(SELECT flake_id(5, 'awaited'))),
 		qr/^\d+$/, "DROP SEQUENCE waits after: $mint");
 	value($one, 'COMMIT');
@@ -282,7 +269,7 @@ foreach my $end ('ROLLBACK', 'ROLLBACK PREPARED')
 	drop_new_generators($three, 'other');
 
 	send_query($_, $mint_undone) foreach $two, $three;
-	wait_for_waiters('undone', 2);
+	wait_for_waiters($node, 2, q(relation = 'undone'::regclass));
 	value($one, $end =~ /PREPARED/ ? q(ROLLBACK PREPARED 'drop') : $end);
 
 	my @waited;
@@ -290,7 +277,7 @@ foreach my $end ('ROLLBACK', 'ROLLBACK PREPARED')
 	{
 		my ($stdout, $stderr) = get_answer($session);
 
-		is($stderr, '', "dropped, then $end: who waited goes on");
+		is($stderr, '', "dropped, then $end: a session that waited goes on");
 		push @waited, $stdout;
 	}
 	push @undone_ids, sort { $a <=> $b } @waited;
@@ -429,11 +416,11 @@ is( error_code(
 		)),
 	'42501',
 	'somebody else may not even try');
-end_session($_) foreach @sessions;
+end_session(@sessions);
 
 # One that is not set after all is not remembered, and no ids are minted before
 # that is decided.
-($one, $two) = map { new_session($node) } 1 .. 2;
+($one, $two) = new_sessions($node, 2);
 value($one,
 	'CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1');
 my $label = 'SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS';
@@ -445,10 +432,10 @@ value($one, 'ROLLBACK');
 is(code($_, $labelled), '42809', 'rolled back: no generator')
   foreach $one, $two;
 value($two, "$label 'seq:59 shard:4'");
-is(value($one, $labelled), 1 << 4 | 3, 'another layout: that one counts');
-is(value($two, $labelled), 2 << 4 | 3, 'and for who has set it');
+is(value($one, $labelled), 1 << 4 | 3, 'another layout: the committed one counts');
+is(value($two, $labelled), 2 << 4 | 3, 'also in the session that has set it');
 value($one, 'DROP SEQUENCE labelled');
-end_session($_) foreach $one, $two;
+end_session($one, $two);
 
 #
 # Dump and restore.
@@ -526,11 +513,11 @@ $node->command_ok([ @dump, '-Fc', '-f', "$dump.custom" ],
 	'pg_dump, custom format');
 
 my $target_clock = new_clock();
-my $target = PostgreSQL::Test::Cluster->new('target');
-$target->init;
 set_clock($target_clock, -3600);
-start_with_clock($target, $target_clock);
-$target->safe_psql('postgres', 'CREATE ROLE minter LOGIN');
+my $target = start_server(
+	'target',
+	clock => $target_clock,
+	sql => 'CREATE ROLE minter LOGIN');
 
 # An error that says so, or ids above all those of the source.
 sub check_restored
@@ -545,15 +532,15 @@ sub check_restored
 	{
 		my ($name, $text, $shard) = @$layout;
 		my $quoted = literal($name);
-		my ($status, $stdout, $stderr) = $target->psql(
-			$dbname,
+		my ($stdout, $stderr) = ask_once(
+			$target,
 			"SELECT id > (SELECT max(id) FROM minted WHERE generator = $quoted),"
 			  . " coalesce(flake_timestamp(other, '$text') >="
 			  . " (SELECT max(flake_timestamp(id, '$text')) FROM minted"
 			  . " WHERE generator = $quoted), true)"
 			  . " FROM (SELECT flake_id($shard, $quoted) AS id,"
 			  . " flake_id($shard / 2, $quoted) AS other OFFSET 0) s",
-			extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+			$dbname);
 
 		if ($may_refuse && $text !~ /segment|ticket/)
 		{
@@ -639,7 +626,7 @@ is( $target->safe_psql(
 		'owned',
 		'SELECT count(*) FROM flake_generators WHERE owner = \'minter\''),
 	@layouts + 1,
-	'owned: restored by who is no superuser');
+	'owned: restored by a user who is no superuser');
 # Where ids may be that far ahead, they are above those of the dump; so are
 # those of column defaults.
 $target->append_conf('postgresql.conf', "flakeid.max_ahead = '2h'");
@@ -662,11 +649,7 @@ $target->stop;
 # Crashes, with the clock set back each time.
 #
 
-$node->append_conf('postgresql.conf', "flakeid.max_ahead = '10min'");
-$node->reload;
-$node->poll_query_until('postgres', "LOAD 'flakeid'; SHOW flakeid.max_ahead",
-	"LOAD\n10min")
-  or die 'flakeid.max_ahead is not 10min';
+change_setting($node, 'flakeid.max_ahead', '10min');
 
 my (%all, %greatest);
 
@@ -741,12 +724,9 @@ foreach my $round (1 .. 4)
 # Failover to a standby whose clock is behind.
 #
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
 my $standby_clock = new_clock();
-$node->backup('base');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
 set_clock($standby_clock, $offset - 20);
-start_with_clock($standby, $standby_clock);
+my $standby = start_standby($node, 'standby', $standby_clock);
 
 my $insert = join ' ', map {
 	my $quoted = literal($_->[0]);
@@ -780,9 +760,6 @@ is_deeply([ take_down(map { records($_) } @clients) ],
 is_deeply([ grep { !/^57P01/ } map { errors($_) } @clients ],
 	[], 'failover: no insert fails');
 $standby->stop;
-
-# A killed server's shared memory stays until it is started once more.
-start_with_clock($node, $clock);
-$node->stop;
+stop_killed($node);
 
 done_testing();

@@ -1,8 +1,8 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What the fuzzers have found (make fuzz), and random layouts: texts of layouts
-# are read right or refused, and ids can be put together and taken apart.  This
-# needs no server, only the compiler that the extension was built with.
+# Every text of a layout is read right or refused, and ids can be put together and
+# taken apart.  The layouts are those that the fuzzers have found (make fuzz), and
+# random ones.  This needs no server, only the compiler of the extension.
 
 use strict;
 use warnings;

@@ -1,25 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Shards leased to processes that mint outside of the database: nobody else has
-# the shard while the lease lasts and a margin longer, and no id repeats,
-# whoever dies, and whatever the clocks say.
+# Nobody else has a leased shard while the lease lasts and a margin longer, and no
+# id of a process that mints outside of the database repeats.  Processes, sessions
+# and servers die meanwhile, and clocks are wrong.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	clock => $clock,
+	conf => q(
 log_statement = none
 log_min_messages = fatal
 max_connections = 100
@@ -27,7 +27,6 @@ max_prepared_transactions = 2
 wal_sender_timeout = 0		# goes by the clock
 flakeid.max_ahead = 1s		# the margin
 ));
-start_with_clock($node, $clock);
 
 # Every change of a lease is noted, by a sequence's number, in that order: those
 # who lease call functions that do so as well.  The shard stays locked from one to
@@ -83,19 +82,7 @@ sub lease
 		"SELECT shard FROM flake_lease('$owner', '$ttl', '$generator')");
 }
 
-# A session waits for a lock.
-sub wait_for_waiters
-{
-	my ($number) = @_;
-
-	$node->poll_query_until('postgres',
-			"SELECT count(*) = $number FROM pg_stat_activity"
-		  . q( WHERE wait_event_type = 'Lock'))
-	  or die "there are not $number sessions waiting";
-	return;
-}
-
-my ($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+my ($one, $two, $admin) = new_sessions($node, 3);
 
 #
 # 32 callers at once, who begin when a lock is released.
@@ -114,11 +101,11 @@ sub lease_at_once
 			  . " SELECT shard FROM flake_lease('$owners[$i]', '1 hour', '$generator')"
 		);
 	}
-	wait_for_waiters(scalar @owners);
+	wait_for_waiters($node, scalar @owners);
 	value($admin, 'SELECT pg_advisory_unlock(1)');
 
 	my @shards = map { (get_answer($_))[0] =~ s/^f\n//r } @sessions;
-	end_session($_) foreach @sessions;
+	end_session(@sessions);
 	return @shards;
 }
 
@@ -249,7 +236,7 @@ value($one, q(BEGIN; SELECT flake_renew('a', '1 hour', 'hidden')));
 send_query($two,
 	q(SELECT not_before >= clock_timestamp() + '0.9 s' FROM flake_lease('a', '1 hour', 'hidden'))
 );
-wait_for_waiters(1);
+wait_for_waiters($node, 1);
 set_clock($clock, 60);
 value($one, 'ROLLBACK');
 is((get_answer($two))[0],
@@ -397,7 +384,7 @@ note(join ', ', map { "$how{$_} $_" } sort keys %how);
 # Processes that mint, die and are replaced.
 #
 
-my $minter = "$FindBin::RealBin/minter/minter.pl";
+my $minter = "$FindBin::RealBin/lib/minter.pl";
 my $minters = 0;
 my @minters;
 
@@ -512,7 +499,7 @@ foreach my $round (1 .. 25)
 		finish_clients(@clients);
 		$_->{run}->finish foreach $one, $two, $admin;
 		start_with_clock($node, $clock);
-		($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+		($one, $two, $admin) = new_sessions($node, 3);
 		push @clients,
 		  start_clients($node, sql => "SELECT flake_id($_, 'leased');")
 		  foreach 0, 1;
@@ -625,19 +612,15 @@ $node->command_ok(
 is($node->safe_psql('restored', $leases),
 	value($admin, $leases), 'restored: the same leases');
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('base', backup_options => [ '--checkpoint', 'fast' ]);
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-start_with_clock($standby, $clock);
-$node->append_conf('postgresql.conf', q(synchronous_standby_names = '*'));
-$node->reload;
+my $standby = start_standby($node, 'standby', $clock);
+change_setting($node, 'synchronous_standby_names', '*');
 $node->poll_query_until('postgres',
 	q(SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync')
 ) or die 'the standby is not synchronous';
 value($admin, q(SELECT create_generator('failover', 1)));
 is(lease($admin, 'last', 'failover'), 1, 'leased before the failover');
 my $before = value($admin, $leases);
-end_session($_) foreach $one, $two, $admin;
+end_session($one, $two, $admin);
 kill9_and_wait($node);
 $standby->promote;
 my $heir = new_session($standby);
@@ -648,4 +631,5 @@ is(lease($heir, 'next', 'failover'), 0, 'failover: another owner, another shard'
 is(lease($heir, 'last', 'failover'), 1, 'failover: the same owner, the same shard');
 end_session($heir);
 $standby->stop;
+stop_killed($node);
 done_testing();

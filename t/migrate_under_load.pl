@@ -1,29 +1,26 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_migrate on a database in use, that of pgbench with its foreign keys:
-# rows and keys stay as they are, sessions at work wait and go on, and a
-# migration that is broken off has done nothing.
+# flake_migrate() changes no row and no key of a database in use: that of pgbench,
+# with its foreign keys.  Sessions at work wait and go on, and a migration that is
+# broken off has done nothing.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	conf => q(
 restart_after_crash = on
 max_wal_size = 4GB
 log_statement = none
 ));
-$node->start;
 $node->command_ok(
 	[
 		'pgbench', '-i', '-q', '-s', '10', '--foreign-keys',
@@ -84,14 +81,6 @@ FROM pgbench_history));
 
 	is("@others", "$history $history $history", "$when: the balances add up");
 	return;
-}
-
-# Whether somebody waits for a lock.
-sub wait_for_waiter
-{
-	return $node->poll_query_until('postgres',
-		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock')
-	);
 }
 
 # pgbench's own transactions, by four clients, each a number of times.  Each has a
@@ -233,7 +222,8 @@ value($session, 'RESET lock_timeout');
 my $reader = new_session($node);
 value($reader, q(SET lock_timeout = '20s'));
 begin_migration($session, q('pgbench_branches', 'bid', 3));
-ok(wait_for_waiter(), 'half way: the migration waits');
+wait_for_waiters($node, 1);
+pass('half way: the migration waits');
 is( join('',
 		ask($reader, 'SELECT count(*) FILTER (WHERE bid IS NULL) FROM poor')),
 	'0',
@@ -267,7 +257,8 @@ value($session,
 $other = new_session($node);
 value($other, 'BEGIN; UPDATE person SET id = id');
 begin_migration($session, q('employee', 'id', 3));
-ok(wait_for_waiter(), 'refers to: the migration waits');
+wait_for_waiters($node, 1);
+pass('refers to: the migration waits');
 is(code($other, 'INSERT INTO employee VALUES (1)'),
 	'none, but: ',
 	'refers to: the transaction can lock the table that is migrated');
@@ -304,7 +295,8 @@ $other = new_session($node);
 value($other, 'BEGIN');
 ask($other, q(SELECT flake_migrate('visit', 'id', 3)));
 begin_migration($session, q('visit', 'id', 4));
-ok(wait_for_waiter(), 'two at once: the second one waits');
+wait_for_waiters($node, 1);
+pass('two at once: the second one waits');
 value($other, 'COMMIT');
 unlike((get_answer($session))[1],
 	qr/ERROR/, 'two at once: then it is done, too');
@@ -347,7 +339,8 @@ sub wait_until_at_work
 wait_until_at_work();
 value($session, 'BEGIN');
 migrate($session, q('pgbench_accounts', 'aid', 5));
-ok(wait_for_waiter(), 'aid: pgbench waits for it');
+wait_for_waiters($node, 1);
+pass('aid: pgbench waits for it');
 value($session, 'COMMIT');
 wait_until_at_work();
 

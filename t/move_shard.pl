@@ -1,21 +1,20 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flakeid-move-shard: a shard moves to a server whose clock is behind, while
-# writers find their way by the map.  Every row that they know of arrives, as
-# they know it; no id repeats; they see no errors but such as to try again
-# after.  Killed in any step and run again, it completes the move.  What cannot
-# be moved is refused, and nothing has changed.
+# flakeid-move-shard loses no row and repeats no id.  A shard moves to a server
+# whose clock is behind, while writers find their way by the map.  All rows that
+# the writers know arrive as they know them, and the writers see only errors after
+# which they can try again.  Killed in any step and run again, the program completes
+# the move.  It refuses what cannot be moved, and then nothing has changed.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeMove;
 use FlakeTest;
 use List::Util qw(max);
 use POSIX      ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC usleep);
@@ -24,14 +23,7 @@ my $steps = 10;
 my $behind = 12;    # seconds
 
 my $clock = new_clock();
-my %node;
-
-foreach my $name ('alpha', 'beta')
-{
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init(allows_streaming => 'logical');
-	$node{$name}->append_conf(
-		'postgresql.conf', q(
+my $conf = q(
 log_statement = none
 max_connections = 60
 max_wal_senders = 10
@@ -41,14 +33,17 @@ max_prepared_transactions = 2
 wal_sender_timeout = 0		# goes by the clock
 wal_receiver_timeout = 0
 wal_retrieve_retry_interval = 200ms
-));
-}
+);
 
-# Only who is moved from needs wal_level = logical.
-$node{beta}->append_conf('postgresql.conf', 'wal_level = replica');
-$node{alpha}->start;
+# Only the server that a shard leaves needs wal_level = logical.
 set_clock($clock, -$behind);
-start_with_clock($node{beta}, $clock);
+my %node = (
+	alpha => start_server('alpha', allows_streaming => 'logical', conf => $conf),
+	beta => start_server(
+		'beta',
+		allows_streaming => 1,
+		clock => $clock,
+		conf => $conf));
 foreach my $node (values %node)
 {
 	$node->safe_psql(
@@ -125,16 +120,6 @@ sub dump_of
 	return $out
 	  . $node->safe_psql('postgres',
 		'SELECT slot_name FROM pg_replication_slots');
-}
-
-sub leftovers
-{
-	return join '', map {
-		value($admin{$_},
-				'SELECT slot_name FROM pg_replication_slots UNION ALL'
-			  . ' SELECT pubname FROM pg_publication UNION ALL SELECT subname FROM pg_subscription'
-		)
-	} keys %admin;
 }
 
 sub map_of
@@ -297,7 +282,7 @@ sub write_and_remember
 			usleep(2_000);
 		}
 	}
-	end_session($_) foreach $map, values %server;
+	end_session($map, values %server);
 	return;
 }
 
@@ -467,7 +452,7 @@ foreach my $name (keys %node)
 		"[0,17)|alpha\n[17,18)|beta\n[18,32)|alpha\n[32,64)|beta",
 		"$name: the map");
 }
-is(leftovers(), '', 'nothing is left');
+is(leftovers(values %node), '', 'nothing is left');
 
 # The source.
 my $insert_17 =
@@ -543,7 +528,7 @@ sub has_moved
 		),
 		"$next|$next",
 		"$name: serial and identity go on");
-	is(leftovers(), '', "$name: nothing is left");
+	is(leftovers(values %node), '', "$name: nothing is left");
 	return;
 }
 
@@ -571,7 +556,7 @@ foreach my $case ([ 18, q("Odd ""one' _18"), 'with its processes' ],
 		next if !$seen;
 		like(insert_by_map($shard, $schema),
 			$meets[$killed],
-			"killed in step $killed, $how: what a client meets with");
+			"killed in step $killed, $how: where a client's insert arrives");
 	}
 	moves("killed in every step, $how, and run again", @move);
 	is(insert_by_map($shard, $schema),
@@ -607,21 +592,6 @@ sub unblock
 	return;
 }
 
-sub wait_for_query
-{
-	my ($where, $query) = @_;
-
-	wait_until(
-		sub {
-			value($admin{$where},
-				"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flakeid-move-shard'"
-				  . " AND query LIKE '%$query%' AND wait_event_type = 'Lock'")
-			  eq '1';
-		},
-		"the program waits in $query");
-	return;
-}
-
 sub killed_in
 {
 	my ($step, $how) = @_;
@@ -637,7 +607,7 @@ sub killed_in
 		'the source lets writers in again');
 	is( $meets,
 		$step < 9 ? 'alpha' : 'beta',
-		"killed while waiting in step $step, $how: what a client meets with");
+		"killed while waiting in step $step, $how: where a client's insert arrives");
 	return;
 }
 
@@ -645,25 +615,25 @@ create_shard($admin{alpha}, 19, 'photos_19');
 
 block('alpha', 'LOCK TABLE pg_publication IN SHARE MODE');
 $run = start_program(@move_19);
-wait_for_query('alpha', 'CREATE PUBLICATION');
+wait_until_program_waits($node{alpha}, 'CREATE PUBLICATION');
 killed_in(2, 'with its processes');
 unblock('alpha');
 
 block('beta', 'LOCK TABLE pg_subscription IN SHARE MODE');
 $run = start_program(@move_19);
-wait_for_query('beta', 'CREATE SUBSCRIPTION');
+wait_until_program_waits($node{beta}, 'CREATE SUBSCRIPTION');
 killed_in(3, 'with its processes');
 unblock('beta');
 block('beta', 'LOCK TABLE pg_subscription IN SHARE MODE');
 $run = start_program(@move_19);
-wait_for_query('beta', 'CREATE SUBSCRIPTION');
+wait_until_program_waits($node{beta}, 'CREATE SUBSCRIPTION');
 killed_in(3, 'alone');
 unblock('beta');
 
 # A slot takes the end of all transactions that have written.
 block('alpha', 'INSERT INTO photos_19.event VALUES (1)');
 $run = start_program(@move_19);
-wait_for_query('alpha', 'pg_create_logical_replication_slot');
+wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot');
 killed_in(4, 'with its processes');
 $run = start_program(@move_19);
 ok(wait_for_output($run, qr/another run holds shard 19 on the source/),
@@ -708,7 +678,7 @@ wait_until(
 refuses('the slot is gone', qr/slot is gone/, @move_19);
 
 moves('--undo before the fence', @move_19, '--undo');
-is(leftovers(), '', '--undo before the fence: nothing is left');
+is(leftovers(values %node), '', '--undo before the fence: nothing is left');
 is(value($admin{beta}, q(SELECT to_regnamespace('photos_19') IS NULL)),
 	't', '--undo before the fence: no schema on the target');
 is(insert_by_map(19, 'photos_19'),
@@ -740,7 +710,7 @@ is(code($other{beta}, 'SELECT flake_id(19)'),
 	'55000', 'killed in step 7: the target does not mint');
 unblock('beta');
 moves('--undo after the fence', @move_19, '--undo');
-is(leftovers(), '', '--undo after the fence: nothing is left');
+is(leftovers(values %node), '', '--undo after the fence: nothing is left');
 is(insert_by_map(19, 'photos_19'),
 	'alpha', '--undo after the fence: a client writes');
 
@@ -762,16 +732,16 @@ value($admin{alpha},
 );
 block('alpha', 'INSERT INTO refers VALUES (NULL)');
 $run = start_program(@move_19);
-wait_for_query('alpha', 'pg_create_logical_replication_slot');
+wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot');
 block('beta', 'SELECT flake_detach(19)');
 unblock('alpha');
-wait_for_query('beta', 'flake_attach');
+wait_until_program_waits($node{beta}, 'flake_attach');
 killed_in(8, 'with its processes');
 unblock('beta');
 
 block('map', 'LOCK TABLE flake_shard_map IN SHARE MODE');
 $run = start_program(@move_19);
-wait_for_query('beta', 'flake_shard_map');
+wait_until_program_waits($node{beta}, 'flake_shard_map');
 killed_in(9, 'with its processes');
 unblock('map');
 
@@ -782,10 +752,10 @@ value($admin{beta},
 
 block('map', 'LOCK TABLE flake_shard_map IN SHARE MODE');
 $run = start_program(@move_19);
-wait_for_query('beta', 'flake_shard_map');
+wait_until_program_waits($node{beta}, 'flake_shard_map');
 block('beta', 'LOCK TABLE pg_subscription IN SHARE MODE');
 unblock('map');
-wait_for_query('beta', 'SUBSCRIPTION');
+wait_until_program_waits($node{beta}, 'SUBSCRIPTION');
 killed_in(10, 'with its processes');
 unblock('beta');
 moves('killed while waiting in every step, and run again', @move_19);
@@ -811,7 +781,7 @@ moves('run again', @move_19, '--drop-source');
 like($printed, qr/^nothing to do/m,
 	'--drop-source, run again: nothing to do');
 
-end_session($_) foreach values %other, delete $admin{beta};
+end_session(values %other, delete $admin{beta});
 $node{beta}->stop;
 $node{beta}->append_conf('postgresql.conf', 'wal_level = logical');
 start_with_clock($node{beta}, $clock);
@@ -850,6 +820,6 @@ push @{ $inserted{21} },
 has_moved('to another database of the same server',
 	21, 'photos_21', $session, 101);
 
-end_session($_) foreach $session, values %admin;
+end_session($session, values %admin);
 $_->stop foreach values %node;
 done_testing();

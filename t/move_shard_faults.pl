@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flakeid-move-shard refuses what it cannot move, and whatever goes wrong on its
-# way, in whichever step: writers are let in again, without anybody's help, unless
-# the target has the shard or may have it, and the command that its message gives
-# completes the move, with the rows that the source has, or undoes it.
+# flakeid-move-shard leaves a way out of every fault, in every step.  Writers are let
+# in again without anybody's help, unless the target has the shard or may have it.
+# The command in the program's message completes the move, with the rows of the
+# source, or undoes it.
 #
 # With FLAKEID_MOVE_ROUNDS=n it also kills the program n times at moments taken
 # at random.
@@ -12,23 +12,14 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeMove;
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-my %node;
-
-foreach my $name ('alpha', 'beta')
-{
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}
-	  ->init(allows_streaming => 'logical', extra => ['--wal-segsize=1']);
-	$node{$name}->append_conf(
-		'postgresql.conf', q(
+my $conf = q(
 log_statement = none
 max_connections = 40
 max_wal_senders = 10
@@ -37,12 +28,14 @@ max_worker_processes = 16
 min_wal_size = 2MB
 wal_retrieve_retry_interval = 200ms
 restart_after_crash = on
-));
-}
+);
+my %options = (allows_streaming => 'logical', extra => ['--wal-segsize=1']);
 
-# So that the program can read it.
-$node{beta}->append_conf('postgresql.conf', 'logging_collector = on');
-$_->start foreach values %node;
+# With the logging collector, the program can read the target's log.
+my %node = (
+	alpha => start_server('alpha', %options, conf => $conf),
+	beta => start_server(
+		'beta', %options, conf => "$conf\nlogging_collector = on"));
 my $version = $node{beta}->safe_psql('postgres', 'SHOW server_version_num');
 
 # What is written by writer 1000 the target takes only when nobody holds lock 1,
@@ -138,16 +131,7 @@ sub nothing_left
 {
 	my ($name) = @_;
 
-	is( join(
-			'',
-			map {
-				sql($_,
-						'SELECT slot_name FROM pg_replication_slots UNION ALL'
-					  . ' SELECT pubname FROM pg_publication UNION ALL'
-					  . ' SELECT subname FROM pg_subscription')
-			} keys %node),
-		'',
-		"$name: nothing is left");
+	is(leftovers(values %node), '', "$name: nothing is left");
 	return;
 }
 
@@ -187,21 +171,6 @@ sub unblock
 	return;
 }
 
-sub wait_for_query
-{
-	my ($where, $query, $event) = @_;
-
-	wait_until(
-		sub {
-			sql($where,
-				"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'flakeid-move-shard'"
-				  . " AND query LIKE '%$query%' AND wait_event LIKE '$event'")
-			  eq '1';
-		},
-		"the program waits in $query");
-	return;
-}
-
 # Starts it, and leaves it in a step:
 #   5	a row waits for the target, which does not take it
 #   6	a client keeps it from fencing
@@ -237,7 +206,7 @@ sub run_to_step
 	}
 	else
 	{
-		wait_for_query('beta', 'flake_attach', 'advisory');
+		wait_until_program_waits($node{beta}, 'flake_attach', 'advisory');
 	}
 	return $run;
 }
@@ -608,7 +577,7 @@ foreach my $case ([ 40, 'the target does not answer' ],
 		"synchronous_standby_names = 'nobody'");
 	$node{beta}->reload;
 	unblock('beta');
-	wait_for_query('beta', 'COMMIT', 'SyncRep');
+	wait_until_program_waits($node{beta}, 'COMMIT', 'SyncRep');
 	$node{beta}
 	  ->adjust_conf('postgresql.conf', 'synchronous_standby_names', undef);
 	$node{beta}->stop('immediate') if $shard == 41;

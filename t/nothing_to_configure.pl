@@ -1,16 +1,16 @@
 # Copyright (c) 2026, the flakeid developers
 
-# CREATE EXTENSION is all the setting up there is: in any database, by anybody
-# who may create things in it, with nothing preloaded.  And who may do what.
+# CREATE EXTENSION is all the setting up there is.  It works in any database, with
+# nothing preloaded, for every user who may create things there.  Each function
+# then is open to the right users.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -20,9 +20,7 @@ sub sqlstate_for
 	my ($node, $dbname, $user, $sql) = @_;
 
 	local $ENV{PGUSER} = $user;
-	my ($status, $stdout, $stderr) =
-	  $node->psql($dbname, $sql, extra_params => [ '-v', 'VERBOSITY=sqlstate' ]);
-	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : "none, but: $stdout$stderr";
+	return error_code(ask_once($node, $sql, $dbname));
 }
 
 # Runs a statement as a user and returns what it does.
@@ -34,25 +32,15 @@ sub query_as
 	return $node->safe_psql($dbname, $sql);
 }
 
-# The SQLSTATE of the error in what ask() returned.
-sub sqlstate
-{
-	my ($stdout, $stderr) = @_;
-
-	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : "none, but: $stdout$stderr";
-}
-
 # What initdb leaves, except for what a test cannot do without.
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', qq(
+my $node = start_server(
+	'main',
+	conf => qq(
 fsync = on
 max_wal_senders = 10
 restart_after_crash = on
 wal_level = replica
 ));
-$node->start;
 
 is( $node->safe_psql(
 		'postgres',
@@ -65,7 +53,7 @@ is( $node->safe_psql(
 
 # No set-up: one statement.
 
-my @sessions = map { new_session($node) } 1 .. 3;
+my @sessions = new_sessions($node, 3);
 ask($_, 'SELECT 1') foreach @sessions;
 
 $node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
@@ -74,7 +62,7 @@ push @ids, $node->safe_psql('postgres', 'SELECT flake_id(5)');
 is(scalar(grep { /^\d+$/ } @ids),
 	7, 'no set-up: sessions old and new mint at once');
 is(first_decrease(\@ids), undef, 'ids go up from session to session');
-end_session($_) foreach @sessions;
+end_session(@sessions);
 
 
 # A second database is another world.
@@ -240,7 +228,7 @@ is( sqlstate_for($node, 'owned', 'watcher', 'SELECT flake_stat_reset()'),
 
 	my $session = new_session($node, 'owned');
 	my $mints = sub { (ask($session, 'SELECT flake_id(5)'))[0] =~ /^\d+$/ };
-	my $error = sub { sqlstate(ask($session, 'SELECT flake_id(5)')) };
+	my $error = sub { code($session, 'SELECT flake_id(5)') };
 	my $admin = sub {
 		delete local $ENV{PGUSER};
 		$node->safe_psql('owned', @_);
@@ -249,7 +237,7 @@ is( sqlstate_for($node, 'owned', 'watcher', 'SELECT flake_stat_reset()'),
 	ok($mints->(), 'a session mints');
 	$admin->('REVOKE USAGE ON SEQUENCE flake_default FROM PUBLIC');
 	is($error->(), '42501', 'REVOKE takes effect in it');
-	is(sqlstate(ask($session, 'SELECT * FROM flake_ids(5, 2)')),
+	is(code($session, 'SELECT * FROM flake_ids(5, 2)'),
 		'42501', 'and not only for flake_id()');
 	$admin->('GRANT USAGE ON SEQUENCE flake_default TO PUBLIC');
 	ok($mints->(), 'GRANT takes effect in it');
@@ -337,10 +325,7 @@ SELECT (SELECT count(*) FROM pg_database) > 0,
 	pg_advisory_lock_shared(1) IS NULL,
 	flake_id(5) > 0 AS minted;
 ));
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 1 FROM pg_locks"
-	  . " WHERE locktype = 'advisory' AND NOT granted"
-) or die 'no session waits for the advisory lock';
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
 
 $node->safe_psql('postgres', 'CREATE DATABASE newest');
 $node->safe_psql('newest', 'CREATE EXTENSION flakeid');
@@ -355,7 +340,7 @@ is($node->safe_psql('newest', 'SELECT sum(issued) FROM flake_stat'),
 	'3', 'a database that is younger than that statement is left alone');
 
 $waiter->quit;
-end_session($_) foreach $blocker, $session;
+end_session($blocker, $session);
 
 $node->stop;
 done_testing();

@@ -1,17 +1,15 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The shards of two servers as the foreign partitions of one table on a third,
-# the coordinator: a lookup reads one partition, ranges of time are looked for
-# where the rows are, and ids are minted where the rows go.
+# The shards of two servers work as the foreign partitions of one table on a third,
+# the coordinator.  A lookup by id reads one partition, ranges of time are looked
+# up where the rows are, and ids are minted where the rows go.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my %home = (0 => 'alpha', 1 => 'alpha', 2 => 'beta', 3 => 'beta');
@@ -21,16 +19,13 @@ my @shards = sort keys %home;
 my %node;
 foreach my $name ('alpha', 'beta', 'coordinator')
 {
-	my $node = $node{$name} = PostgreSQL::Test::Cluster->new($name);
-
-	$node->init;
-	$node->append_conf(
-		'postgresql.conf', q(
+	$node{$name} = start_server(
+		$name,
+		conf => q(
 flakeid.require_attach = on
 max_prepared_transactions = 2
-));
-	$node->start;
-	$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+),
+		sql => 'CREATE EXTENSION flakeid');
 }
 
 # The data servers have a schema for each of their shards, after a template.

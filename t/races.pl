@@ -1,25 +1,24 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What two sessions may do to each other within a few instructions: each such
-# window is held open, by a session that is stopped in it, while others do what
-# they may.  docs/internals/races.md lists the windows and the tests, and says of those
-# that are not tested why they cannot be.
+# No two sessions harm each other within a few instructions.  Each such window is
+# held open by a session that is stopped in it, while others do their worst.
+# docs/internals/races.md lists the windows and their tests, and says why some
+# windows cannot be tested.
 #
 # To be stopped at a certain place, sessions run flakeid as it is, but compiled
-# once more with calls to t/stops.c.
+# once more with calls to t/lib/stops.c.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use File::Copy;
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The states of a stop, and how it lies in the file: see t/stops.c.
+# The states of a stop, and how it lies in the file: see t/lib/stops.c.
 my ($FREE, $ARMED, $REACHED, $GO_ON) = 0 .. 3;
 my $STOPS = 8;
 my $STOP = 'l l q l l';
@@ -52,8 +51,8 @@ sub compile_library
 		}
 	}
 	system_log(@cc, '-O1', '-fPIC', '-c', '-o', "$directory/stops.o",
-		"$FindBin::RealBin/stops.c") == 0
-	  or die 'could not compile t/stops.c';
+		"$FindBin::RealBin/lib/stops.c") == 0
+	  or die 'could not compile t/lib/stops.c';
 
 	# Without inlining, all functions can be told apart.
 	system_log('make', '-s', '-C', $directory, "PG_CONFIG=$pg_config",
@@ -104,18 +103,16 @@ sub write_stop
 }
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	clock => $clock,
+	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
 max_prepared_transactions = 1
 flakeid.max_ahead = 10min
-));
-start_with_clock($node, $clock);
-$node->safe_psql(
-	'postgres', qq(
+),
+	sql => qq(
 CREATE EXTENSION flakeid;
 UPDATE pg_proc SET probin = '$library' WHERE probin = '\$libdir/flakeid';
 CREATE ROLE minter;
@@ -463,7 +460,7 @@ foreach my $case (
 		"claim: advanced while the slot was closed, $generator");
 	let_go($two);
 	cmp_ok(answer($two), '>', $above,
-		"claim: who has opened it, too, $generator");
+		"claim: a session that has opened it, too, $generator");
 }
 
 # Detached while a claim is under way; and the other way round.
@@ -493,7 +490,7 @@ is(code($one, 'SELECT flake_id(4)'), '55000', 'detach: no more ids');
 value($two, 'SELECT flake_attach(4)');
 stop_at($one, 'exit raise_resume', 'SELECT flake_id(4)');
 send_query($two, largest_of($MINUTE, 4));
-ok(waits_inside($two), 'open: who opens it at the same time waits');
+ok(waits_inside($two), 'open: a session that opens it at the same time waits');
 value($admin, 'ALTER DATABASE postgres RESET work_mem');
 my $closer = connect_to('postgres');
 send_query($closer, 'SELECT flake_id(4)');
@@ -620,9 +617,9 @@ my @claims = map { up_to(@$_) }
 stop_at($one, 'enter publish', $claims[0]);
 send_query($two, $claims[1]);
 ok(waits_inside($two),
-	'extend: who needs more than is published waits for it');
+	'extend: a session that needs more than is published waits for it');
 like(value($three, $claims[2]),
-	qr/^\d+$/, 'extend: who does not need more does not wait');
+	qr/^\d+$/, 'extend: a session that needs no more does not wait');
 let_go($one);
 answer($_) foreach $one, $two;
 is(horizon_of_dense(), $horizon + 300 + 1000,
@@ -695,7 +692,7 @@ foreach my $change (
 	get_answer($two);
 
 	send_query($one, by_oid($oid));
-	ok(waits_for($one, $two), "$what: not decided: who mints waits");
+	ok(waits_for($one, $two), "$what: not decided: a session that mints waits");
 	value($two, 'ROLLBACK');
 	cmp_ok(answer($one), '>', $id, "$what: undone, ids go on")
 	  if $what !~ /flake_rewind/;
@@ -705,7 +702,7 @@ foreach my $change (
 	send_query($two, "BEGIN; $sql");
 	answer($two);
 	send_query($one, by_oid($oid));
-	ok(waits_for($one, $two), "$what: who mints waits");
+	ok(waits_for($one, $two), "$what: a session that mints waits");
 	value($two, 'COMMIT');
 	is_error($code, "$what: committed, and they learn of it",
 		get_answer($one));
@@ -750,9 +747,9 @@ value($one, by_oid($gone));
 value($two, 'DROP SEQUENCE gone');
 stop_at($three, 'enter delete_entries', 'SELECT flake_id(40)');
 send_query($one, by_oid($gone));
-ok(waits_for($one, $three), 'free: who comes back waits');
+ok(waits_for($one, $three), 'free: a session that comes back waits');
 like(value($two, 'SELECT flake_id(41)'),
-	qr/^\d+$/, 'free: who also needs memory does not');
+	qr/^\d+$/, 'free: another that needs memory does not');
 let_go($three);
 is_error('42P01', 'free: then they learn that it is gone',
 	get_answer($one));
@@ -906,7 +903,7 @@ let_go($first);
 is_error('55000', 'open: a shard that the new database has detached',
 	get_answer($_))
   foreach $first, $second;
-end_session($_) foreach $first, $second;
+end_session($first, $second);
 
 
 # What happens within a look-up, and within a statement.
@@ -1023,7 +1020,7 @@ stop_at($one, 'enter flake_shard_open', "SELECT flake_id($last)");
 value($two, 'BEGIN');
 is(value($two, lease('c')), $last, 'lease: before anybody opens it');
 let_go($one);
-ok(waits_for($one, $two), 'lease: who mints waits for it');
+ok(waits_for($one, $two), 'lease: a session that mints waits for it');
 value($two, 'COMMIT');
 is_error('55000', 'lease: and gets no id', get_answer($one));
 $last--;

@@ -1,9 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_migrate(), flake_create_shard() and flakeid-move-shard with random schemas
-# (see Schemas.pm).  Each does what it is there for and changes nothing else, by a
-# dump before and a dump after; or it refuses, with an error that is documented, and
-# nothing has changed.
+# flake_migrate(), flake_create_shard() and flakeid-move-shard change nothing but
+# their object, whatever the schema.  A dump before and a dump after show it, for
+# random schemas (see lib/Schemas.pm).  Otherwise they refuse with an error that is
+# documented, and nothing has changed.
 #
 # In the environment (make schemas SEED=7 COUNT=2000 sets the first two):
 #   SCHEMAS_SEED     the first schema's seed, by default 1; the next has the next one
@@ -22,12 +22,12 @@ use utf8;
 
 use Encode qw(encode decode);
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeServer;
 use FlakeWire;
 use IPC::Run;
 use List::Util qw(first sum0);
 use POSIX      ();
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use SchemaDump;
 use Schemas;
@@ -49,13 +49,12 @@ note "seeds $first to " . ($first + $count - 1);
 my %node;
 foreach my $name ('alpha', 'beta')
 {
-	$node{$name} = PostgreSQL::Test::Cluster->new($name);
-	$node{$name}->init(
+	$node{$name} = start_server(
+		$name,
 		allows_streaming => 'logical',
 		extra            =>
-		  [ '--username', 'boss', '--encoding', 'UTF8', '--locale', 'C' ]);
-	$node{$name}->append_conf(
-		'postgresql.conf', qq{
+		  [ '--username', 'boss', '--encoding', 'UTF8', '--locale', 'C' ],
+		conf => qq{
 		autovacuum = off
 		client_min_messages = error
 		log_statement = none
@@ -63,7 +62,6 @@ foreach my $name ('alpha', 'beta')
 		max_replication_slots = 10
 		wal_retrieve_retry_interval = 100ms
 		statement_timeout = '${statement_s}s'});
-	$node{$name}->start;
 }
 BEGIN { $ENV{PGUSER} = 'boss'; $ENV{PGCLIENTENCODING} = 'UTF8' }
 foreach my $node (values %node)

@@ -1,28 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The recipes in docs/recipes: their blocks of code are run with the real programs,
-# and do what the pages say.  A block whose first line is a comment with a file's
-# name is that file.  Programs that are not installed are left out.
+# The recipes in docs/recipes work.  Their blocks of code are run with the real
+# programs, and do what the pages say.  A block whose first line is a comment with a
+# file's name is that file.  Programs that are not installed are left out.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
 
 use FlakeDoc;
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $pages = "$FindBin::RealBin/../docs/recipes";
 my (@tried, @left_out);
 
-my $node = PostgreSQL::Test::Cluster->new('recipes');
-$node->init;
-$node->start;
+my $node = start_server('recipes');
 my $user = $node->safe_psql('postgres', 'SELECT current_user');
 
 # For the programs, as it would be for their users.
@@ -430,7 +427,7 @@ admin_users = $user
 
 		# What goes from session to session.  While one of the two is held by
 		# $other, the others get the second one.
-		my ($other, $one, $two) = map { new_session($pooler, 'app') } 1 .. 3;
+		my ($other, $one, $two) = new_sessions($pooler, 3, 'app');
 
 		value($other, 'BEGIN; SELECT 1');
 		value($one, 'SET flakeid.shard = 7');
@@ -460,7 +457,7 @@ admin_users = $user
 		is(value($one, 'SELECT flake_shard(flake_id())'),
 			5, 'and over with the transaction');
 		value($two, 'COMMIT');
-		end_session($_) foreach $other, $one, $two;
+		end_session($other, $one, $two);
 
 		# The setting in the connection string
 		my @options = (
@@ -713,7 +710,7 @@ INSERT INTO albums VALUES (DEFAULT);
 			output_of('reset_pk_sequence!, the column owns the generator',
 				$directory, $ruby, 'run.rb', 'reset'),
 			qr/value \d+ is out of bounds for sequence "album_id"/,
-			'which is an error');
+			'resetting it to the largest key is an error');
 		app('INSERT INTO albums VALUES (DEFAULT)');
 
 		my $schema = slurp_file("$directory/schema.rb");
@@ -924,9 +921,7 @@ recipe(
 	ready => 1,
 	version => [ 'postgres', '--version' ],
 	test => sub {
-		my $publisher = PostgreSQL::Test::Cluster->new('publisher');
-		$publisher->init(allows_streaming => 'logical');
-		$publisher->start;
+		my $publisher = start_server('publisher', allows_streaming => 'logical');
 		my $address = $publisher->connstr =~ s/'//gr;
 		my $photos =
 		  "SELECT string_agg(id || name, ' ' ORDER BY id) FROM photo";
@@ -956,7 +951,7 @@ recipe(
 		is( app("INSERT INTO photo (name) VALUES ('here') RETURNING flake_shard(id)"
 			),
 			6,
-			'what is added on the subscriber is of its own shard');
+			'ids of rows added on the subscriber are of its own shard');
 
 		my $bound =
 		  run_sql($publisher, 'planned', $block->('publisher, planned'));

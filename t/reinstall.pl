@@ -1,36 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# DROP EXTENSION and CREATE EXTENSION: what was handed out before is not handed
-# out again, whoever remembers what of the old extension.
+# No id repeats after DROP EXTENSION and CREATE EXTENSION, whatever sessions
+# remember of the old extension.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
+# So far ahead that nobody has to wait when the clock is set back.
 my $clock = new_clock();
-$node->init;
-
-# So long that nobody has to wait when the clock is set back.
-$node->append_conf('postgresql.conf', "flakeid.max_ahead = '10min'");
-start_with_clock($node, $clock);
+my $node = start_server(
+	'main',
+	clock => $clock,
+	conf => "flakeid.max_ahead = '10min'");
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
-
-# The SQLSTATE of the error in what ask() returned.
-sub sqlstate
-{
-	my ($stdout, $stderr) = @_;
-
-	return $stderr =~ /ERROR:  (\w{5})/ ? $1 : "none, but: $stdout$stderr";
-}
 
 # A new database with the extension and a table of ids that are seconds ahead of
 # the clock.
@@ -89,7 +78,7 @@ sub crash
 # Sessions that know the old extension, and one that does not.
 
 new_database('plain');
-my ($one, $other) = map { new_session($node, 'plain') } 1 .. 2;
+my ($one, $other) = new_sessions($node, 2, 'plain');
 ask($_, 'SELECT flake_id(5)') foreach $one, $other;
 ask($other, 'PREPARE mint AS SELECT flake_id(5); EXECUTE mint');
 ask($other,
@@ -102,10 +91,10 @@ my @ids = (largest_id('plain'));
 ask($one, 'DROP EXTENSION flakeid CASCADE');
 foreach my $sql ('SELECT flake_id(5)', 'EXECUTE mint', 'SELECT mint()')
 {
-	is(sqlstate(ask($other, $sql)),
+	is(code($other, $sql),
 		'42883', "a clear error after DROP EXTENSION: $sql");
 }
-is(sqlstate(ask($one, 'SELECT flake_id(5)')),
+is(code($one, 'SELECT flake_id(5)'),
 	'42883', 'and in the session that dropped it');
 
 foreach my $round (1 .. 2)
@@ -124,7 +113,7 @@ is(first_decrease(\@ids), undef,
 );
 
 # What was known in shared memory has become durable with the first id.
-end_session($_) foreach $one, $other;
+end_session($one, $other);
 crash(-10);
 cmp_ok($node->safe_psql('plain', 'SELECT flake_id(5)'),
 	'>', $ids[-1], 'unique: and so it is after a crash');
@@ -164,10 +153,7 @@ my ($own) = ask($session, largest_of(1, 1000));
 
 # The others get to know of the new sequence's horizon, and have to wait for the
 # transaction that locks the old one.
-$node->poll_query_until('postgres',
-	"SELECT count(*) = 4 FROM pg_locks"
-	  . " WHERE NOT granted AND relation = 'flake_default'::regclass"
-) or die 'the clients do not wait';
+wait_for_waiters($node, 4, q(relation = 'flake_default'::regclass));
 ask($session, 'ROLLBACK');
 wait_for_more($_, 200) foreach @clients;
 my $again = (ask($session, 'SELECT flake_id(1)'))[0];
@@ -221,7 +207,7 @@ ask($session, 'BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid');
 my ($undone_id) = ask($session, largest_of(9, 9000000));
 ask($session, 'ROLLBACK');
 my ($id) = ask($going_on, largest_of(1, 7000000));
-end_session($_) foreach $going_on, $session;
+end_session($going_on, $session);
 crash(-20);
 cmp_ok($node->safe_psql('undone', 'SELECT flake_id(1)'),
 	'>', $id, 'unique: minted after a rolled-back replacement, then a crash');

@@ -1,24 +1,20 @@
 # Copyright (c) 2026, the flakeid developers
 
-# A dump may lack a generator whose shards were detached or leased.  All fences
-# and leases of other generators are restored nevertheless.
+# A dump may lack a generator whose shards were detached or leased.  All fences and
+# leases of the other generators are restored nevertheless.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-
-$node->safe_psql(
-	'postgres', q(
+my $node = start_server(
+	'main',
+	sql => q(
 	CREATE EXTENSION flakeid;
 	CREATE ROLE mallory;
 	GRANT CREATE ON DATABASE postgres TO mallory;

@@ -1,46 +1,40 @@
 # Copyright (c) 2026, the flakeid developers
 
-# The way back after a clock that was years ahead: flake_rewind(), which refuses
-# as long as ids that could come again are in use.  And the way ahead, beyond ids
-# that come from elsewhere: flake_advance().
+# flake_rewind() leads back after a clock that was years ahead, and refuses while
+# ids that could come again are in use.  flake_advance() leads ahead, beyond ids
+# that come from elsewhere.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 # Two years.
 my $ahead = 730 * 86400;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	clock => $clock,
+	conf => q(
 log_statement = none
 max_connections = 20
 wal_sender_timeout = 0		# goes by the clock
-));
-start_with_clock($node, $clock);
-$node->safe_psql(
-	'postgres', q(
+),
+	sql => q(
 CREATE EXTENSION flakeid;
 CREATE ROLE minter;
 SELECT flake_create_generator('order_id');
 CREATE TABLE orders (id bigint PRIMARY KEY DEFAULT flake_id(5, 'order_id'));
 ));
 
-my $standby = PostgreSQL::Test::Cluster->new('standby');
-$node->backup('base');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
-$standby->start;
+my $standby = start_standby($node, 'standby');
 
-my @sessions = map { new_session($node) } 1 .. 3;
+my @sessions = new_sessions($node, 3);
 my ($one, $two, $admin) = @sessions;
 
 # The largest id of the layout instagram that may be minted at present.
@@ -100,10 +94,7 @@ my $below = present();
 
 # It waits until it can see all the rows.
 send_query($admin, $rewind->($below));
-$node->poll_query_until('postgres',
-		'SELECT count(*) = 1 FROM pg_locks'
-	  . q( WHERE NOT granted AND relation = 'order_id'::regclass))
-  or die 'flake_rewind() does not wait';
+wait_for_waiters($node, 1, q(relation = 'order_id'::regclass));
 pass('flake_rewind() waits for a transaction that has minted');
 value($one, 'COMMIT');
 my @answer = get_answer($admin);
@@ -157,22 +148,19 @@ is( value(
 # A shard that had minted nothing, and all of it once more after a crash.
 my $first = value($two, q(SELECT flake_id(6, 'order_id')));
 check_ids('another shard', $below, $first);
-end_session($_) foreach $one, $two;
+end_session($one, $two);
 kill9_and_wait($node);
 $admin->{run}->finish;
 start_with_clock($node, $clock);
-($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+($one, $two, $admin) = new_sessions($node, 3);
 @ids = map { value($_, $insert) } $one, $two, $one, $two;
 check_ids('after a crash', $last, @ids);
 $last = $ids[-1];
 
 # What the standby has replayed is the new, lower horizon.
 $node->wait_for_catchup($standby, 'replay');
-my ($status, $stdout, $stderr) = $standby->psql(
-	'postgres',
-	'SELECT flake_rewind(\'order_id\', 0)',
-	extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-is(error_code($stdout, $stderr), '25006', 'not on a standby');
+is(error_code(ask_once($standby, q(SELECT flake_rewind('order_id', 0)))),
+	'25006', 'not on a standby');
 $standby->promote;
 @ids = map { $standby->safe_psql('postgres', $insert) } 1 .. 2;
 check_ids('on a promoted standby', $last, @ids);
@@ -433,10 +421,7 @@ set_clock($clock, 0);
 $below = present();
 value($one, 'BEGIN; LOCK TABLE hers.thing');
 send_query($admin, "SELECT flake_rewind('loose_id', $below)");
-$node->poll_query_until('postgres',
-		'SELECT count(*) = 1 FROM pg_locks'
-	  . q( WHERE NOT granted AND relation = 'hers.thing'::regclass))
-  or die 'flake_rewind() does not wait';
+wait_for_waiters($node, 1, q(relation = 'hers.thing'::regclass));
 value(
 	$two, q(
 SET ROLE mallory;
@@ -493,10 +478,7 @@ BEGIN;
 ALTER TABLE hers.child NO INHERIT hers.parent;
 ALTER TABLE hers.child $change));
 	send_query($admin, "SELECT flake_rewind('loose_id', $below)");
-	$node->poll_query_until('postgres',
-			'SELECT count(*) = 1 FROM pg_locks'
-		  . q( WHERE NOT granted AND relation = 'hers.child'::regclass))
-	  or die 'flake_rewind() does not wait';
+	wait_for_waiters($node, 1, q(relation = 'hers.child'::regclass));
 	value($one, 'COMMIT; RESET ROLE');
 	@answer = get_answer($admin);
 	if (defined $detail)
@@ -543,10 +525,7 @@ BEGIN;
 CREATE TEMPORARY TABLE passed_on AS SELECT flake_id(0, 'num') AS id FROM many;
 ));
 send_query($admin, q(SELECT flake_rewind('num', 1)));
-$node->poll_query_until('postgres',
-		'SELECT count(*) = 1 FROM pg_locks'
-	  . q( WHERE NOT granted AND relation = 'num'::regclass))
-  or die 'flake_rewind() does not wait';
+wait_for_waiters($node, 1, q(relation = 'num'::regclass));
 pass('flake_rewind() waits for a transaction that has minted in parallel');
 value($one, 'INSERT INTO numbered SELECT id FROM passed_on; COMMIT');
 is(error_code(get_answer($admin)), '55000', 'and finds the rows');
@@ -569,11 +548,11 @@ is(value($admin, "SELECT flake_rewind('order_id', $below, force => true)"),
 value($admin, 'ROLLBACK');
 @ids = map { value($_, $insert) } $one, $two, $one;
 check_ids('forced, and the transaction rolled back', $below, @ids);
-end_session($_) foreach $one, $two;
+end_session($one, $two);
 kill9_and_wait($node);
 $admin->{run}->finish;
 start_with_clock($node, $clock);
-($one, $two, $admin) = map { new_session($node) } 1 .. 3;
+($one, $two, $admin) = new_sessions($node, 3);
 check_ids(
 	'forced, rolled back, and after a crash', $ids[-1],
 	map { value($_, $insert) } $one, $two);
@@ -655,10 +634,10 @@ my $rewind_objectid =
 is(error_code(@answer), '55000',
 	'flake_objectid(): refused, because other databases may have it, too');
 like($answer[1], qr/^HINT:  Restart the server/m, 'and says what to do');
-end_session($_) foreach $one, $two, $admin;
+end_session($one, $two, $admin);
 $node->stop;
 start_with_clock($node, $clock);
-($one, $admin) = map { new_session($node) } 1 .. 2;
+($one, $admin) = new_sessions($node, 2);
 is(value($admin, $rewind_objectid),
 	'', 'flake_objectid(): after a restart, it works');
 is( value(
@@ -686,7 +665,7 @@ foreach my $way (
 	$_->{run}->finish foreach $one, $admin;
 	set_clock($clock, -5);
 	start_with_clock($node, $clock);
-	($one, $admin) = map { new_session($node) } 1 .. 2;
+	($one, $admin) = new_sessions($node, 2);
 	cmp_ok(value($one, q(SELECT flake_id(3, 'raised_id'))),
 		'>', $above, "$way: durable before the first id");
 	set_clock($clock, 0);
@@ -749,7 +728,7 @@ foreach my $case (
 	value($admin,
 		q(DROP SEQUENCE advanced_id; SELECT setval('advanced', -1)));
 }
-end_session($_) foreach $one, $admin;
+end_session($one, $admin);
 
 $node->stop;
 done_testing();

@@ -1,32 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Partitions that come and go by themselves, by pg_cron and by pg_partman, with
-# the very statements of docs/partitions.md.
+# Partitions come and go by themselves with pg_cron and with pg_partman, by the very
+# statements of docs/partitions.md.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
 use FlakeDoc;
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-# pg_cron's jobs run each minute, at best: begin with them, and see to the rest
-# meanwhile, on a server whose clock can be set.
+# pg_cron's jobs run each minute, at best: begin with them, on a server of their
+# own, and see to the rest meanwhile, on this one whose clock can be set.
 my $clock = new_clock();
-my ($cron, $node) = map { PostgreSQL::Test::Cluster->new($_) } 'cron',
-  'partman';
-
-foreach my $server ($cron, $node)
-{
-	$server->init;
-	$server->append_conf('postgresql.conf', q(timezone = 'UTC'));
-}
-start_with_clock($node, $clock);
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+my $node = start_server(
+	'partman',
+	clock => $clock,
+	conf => q(timezone = 'UTC'),
+	sql => 'CREATE EXTENSION flakeid');
 
 # Days are counted from tomorrow's midnight.
 my $day = 86400;
@@ -81,19 +74,21 @@ FROM flake_partitions('$table', $layout)));
 # pg_cron
 #
 
+my $cron;
 my $pg_cron = version_of('pg_cron');
 my ($schedule, $outcome, $ahead) = sql_of('With pg_cron');
 
 if ($pg_cron)
 {
-	$cron->append_conf(
-		'postgresql.conf', q(
+	$cron = start_server(
+		'cron',
+		conf => q(
+timezone = 'UTC'
 shared_preload_libraries = 'pg_cron'
 cron.database_name = 'postgres'
 cron.use_background_workers = on
-));
-	$cron->start;
-	$cron->safe_psql('postgres', 'CREATE EXTENSION flakeid');
+),
+		sql => 'CREATE EXTENSION flakeid');
 
 	# Not at night; each five seconds since pg_cron 1.5.
 	my $soon = $pg_cron =~ /^1\.[0-4]\b/ ? '* * * * *' : '5 seconds';

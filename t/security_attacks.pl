@@ -1,8 +1,9 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Attacks that once got mallory's code executed with the rights of a superuser who
-# called a function of flakeid, each in a database of its own.  Most of them act
-# within the call, by an expression of hers that PostgreSQL evaluates as her.
+# Attacks that once worked do not work any more.  Each had mallory's code executed
+# with the rights of a superuser who called a function of flakeid.  Each has a
+# database of its own here.  Most act within the call, by an expression of hers
+# that PostgreSQL evaluates as her.
 #
 # A trap writes into the server's log, which no rollback empties, as whom it runs.
 
@@ -10,17 +11,15 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'log_min_messages = log');
-$node->start;
-$node->safe_psql('postgres', 'CREATE ROLE mallory; CREATE ROLE alice; CREATE ROLE member NOINHERIT IN ROLE alice');
+my $node = start_server(
+	'main',
+	conf => 'log_min_messages = log',
+	sql => 'CREATE ROLE mallory; CREATE ROLE alice; CREATE ROLE member NOINHERIT IN ROLE alice');
 
 # trap(n) is executed when its call is evaluated; act(n) does what mallory has put
 # into the function mal.deed(), once it can.  Both also as constants, which the
@@ -480,13 +479,7 @@ foreach my $race (@races)
 
 	ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
 	send_query($caller, "$call;");
-	wait_until(
-		sub {
-			$node->safe_psql($db,
-				q{SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'}
-			) > 0;
-		},
-		"$name: the call waits");
+	wait_for_waiters($node, 1);
 	ask($hers, 'COMMIT;');
 	is(error_code(get_answer($caller)), $expected, "$name: it is refused");
 	is( join(' ',
@@ -494,7 +487,7 @@ foreach my $race (@races)
 			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
 		'',
 		"$name: nothing of hers is executed as another");
-	end_session($_) foreach $hers, $caller;
+	end_session($hers, $caller);
 }
 
 is( $node->safe_psql(
@@ -508,7 +501,7 @@ $node->safe_psql('attack_1', 'SELECT mal.trap(0)');
 like(
 	slurp_file($node->logfile, $from),
 	qr/trap 0 as \w+/,
-	'what a superuser calls himself runs as superuser');
+	'a trap that a superuser calls himself runs as superuser');
 
 $node->stop;
 done_testing();

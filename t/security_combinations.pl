@@ -1,11 +1,11 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Nothing is ever run with more rights than its owner has, whoever owns what: a
-# chapter of t/security_traps.pl whose combinations are generated.  For each role
-# that mallory can have, each function of the extension, each moment at which
-# that can wait, and each thing that mallory can do then (see Mallory.pm), it is
-# called by a superuser, by a plain user and by mallory; and afterwards nothing of
-# hers may have been executed as anybody else.
+# Nobody's code is ever run with the rights of another, whoever owns what: the
+# subject of security_traps.pl, with generated combinations.  For each role that
+# mallory can have, each function of the extension, each moment at which the
+# function can wait, and each thing that mallory can do then (see lib/Mallory.pm),
+# a superuser, a plain user and mallory call it.  Afterwards nothing of hers may
+# have been executed as anybody else.
 #
 # The moments are those locks that a call is seen to take: somebody holds one until
 # the call waits, then mallory acts, then the lock is released.  Also, her own
@@ -25,11 +25,10 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use List::Util qw(first sum0);
 use Mallory;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
@@ -42,20 +41,17 @@ $limit = 1_000_000 if $limit eq 'all';
 srand $seed;
 note "seed $seed";
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q{
+my $node = start_server(
+	'main',
+	conf => q{
 	log_line_prefix = '%p '
 	deadlock_timeout = '200ms'
 	max_connections = 200
 	autovacuum = off
 	flakeid.worker = '02:00:00:00:00:01'
 	flakeid.max_ahead = '1min'
-});
-$node->start;
-$node->safe_psql(
-	'postgres', q{
+},
+	sql => q{
 	CREATE ROLE boss LOGIN SUPERUSER;
 	CREATE ROLE alice LOGIN IN ROLE pg_monitor;
 	CREATE ROLE mallory LOGIN});

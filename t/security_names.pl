@@ -1,25 +1,20 @@
 # Copyright (c) 2026, the flakeid developers
 
-# A superuser calls the functions that execute commands for partitions and for
-# migration, in a database of mallory's, who owns the extension, its schema and the
-# tables.  She renames, drops and replaces what they name, before the call and
-# while it waits, and has code in whatever they touch.  None of it may be executed
-# with more rights than her own.
+# A superuser can call the functions that execute commands, for partitions and for
+# migration, in mallory's database.  She owns the extension, its schema and the
+# tables.  She renames, drops and replaces whatever the functions name, before the
+# call and while it waits, and has code in everything that they touch.  None of it
+# is executed with more rights than her own.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-$node->safe_psql('postgres', 'CREATE ROLE mallory');
+my $node = start_server('main', sql => 'CREATE ROLE mallory');
 
 # Every function of hers notes who runs it, and tries to become somebody else.  A
 # sequence, unlike a table, still tells after a ROLLBACK that a superuser did.
@@ -104,16 +99,6 @@ sub wait_until_settled
 	return;
 }
 
-sub wait_until_waiting
-{
-	my ($pid) = @_;
-
-	$node->poll_query_until('postgres',
-		"SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $pid"
-	) or die 'does not wait';
-	return;
-}
-
 # What a superuser calls, with a place for the schema.
 my %calls = (
 	flake_partitions => q(SELECT count(*) FROM %s.flake_partitions('hers.event')),
@@ -149,7 +134,7 @@ value($mallory,
 	'ALTER SCHEMA ext RENAME TO trapped; ALTER SCHEMA away RENAME TO ext');
 is(value($superuser, sprintf $calls{flake_create_partitions}, 'ext'),
 	3, 'renamed before: with the old name it works again');
-end_session($_) foreach $mallory, $superuser;
+end_session($mallory, $superuser);
 
 #
 # The schema renamed, a function of it replaced, the extension dropped and replaced,
@@ -184,7 +169,7 @@ foreach my $what (sort keys %doings)
 		value($superuser, 'SET client_min_messages = warning');
 		value($other, "BEGIN; LOCK TABLE $table");
 		send_query($superuser, sprintf $calls{$name}, 'ext');
-		wait_until_waiting($pid);
+		wait_for_waiters($node, 1, "pid = $pid");
 		send_query($mallory, "BEGIN; $doings{$what}; COMMIT");
 		wait_until_settled($mallorys_pid);
 		value($other, 'COMMIT');
@@ -195,7 +180,7 @@ foreach my $what (sort keys %doings)
 		get_answer($mallory);
 		is(as_superuser($database), 0,
 			"$what: $name() executes nothing of hers as superuser");
-		end_session($_) foreach $mallory, $superuser, $other;
+		end_session($mallory, $superuser, $other);
 	}
 }
 
@@ -212,7 +197,7 @@ foreach my $name (grep { $_ ne 'flake_partitions' } sort keys %calls)
 		'SET client_min_messages = warning; SET SESSION AUTHORIZATION mallory; BEGIN; DROP EXTENSION flakeid CASCADE'
 	);
 	send_query($superuser, sprintf $calls{$name}, 'ext');
-	wait_until_waiting($pid);
+	wait_for_waiters($node, 1, "pid = $pid");
 	value($mallory,
 		'CREATE EXTENSION flakeid SCHEMA ext; COMMIT');
 	is(error_code(get_answer($superuser)),
@@ -488,9 +473,8 @@ $node->safe_psql($database,
 sub in_new_session
 {
 	my ($sql) = @_;
-	my (undef, $stdout, $stderr) = $node->psql($database,
-		"SET client_min_messages = warning; $sql",
-		extra_params => ['--set=VERBOSITY=verbose']);
+	my (undef, $stderr) =
+	  ask_once($node, "SET client_min_messages = warning; $sql", $database);
 
 	return $stderr;
 }

@@ -1,26 +1,25 @@
 # Copyright (c) 2026, the flakeid developers
 
-# What a user who is no superuser prepares in places that he owns must not be
-# run by a superuser: neither by CREATE EXTENSION in his schema, which runs with
-# a superuser's rights because the extension is trusted, nor by the views and
-# functions that superusers call.  Nor can he keep others waiting.
+# A superuser never runs what a plain user has prepared in places that he owns.
+# This holds for CREATE EXTENSION in his schema, which has a superuser's rights
+# because the extension is trusted, and for the views and functions that superusers
+# call.  Nor can he keep others waiting.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->start;
-
-$node->safe_psql('postgres', 'CREATE ROLE mallory');
-$node->safe_psql('postgres', 'CREATE DATABASE victim OWNER mallory');
+my $node = start_server(
+	'main',
+	sql => q(
+CREATE ROLE mallory;
+CREATE DATABASE victim OWNER mallory;
+));
 
 # Every function below notes who has run it.
 my $as_mallory = <<'SQL';
@@ -107,10 +106,11 @@ is($node->safe_psql('victim', $sprung),
 # What flake_rewind() searches.
 sub rewind
 {
-	my (undef, undef, $stderr) = $node->psql(
-		'victim',
+	my (undef, $stderr) = ask_once(
+		$node,
 		"SELECT trap.flake_rewind('trap.flake_default', trap.flake_lower(now() - interval '1 day'))",
-		extra_params => [ '--set=VERBOSITY=verbose' ]);
+		'victim');
+
 	return $stderr;
 }
 
@@ -403,7 +403,7 @@ foreach my $attack (sort keys %attacks)
 					q{SELECT relowner::regrole = current_user::regrole, (SELECT count(*) FROM pg_index WHERE indrelid = c.oid)
 					FROM pg_class c WHERE oid = 'tmpl_5.goods'::regclass}),
 				't|3',
-				'which is the superuser\'s');
+				'the copy is the superuser\'s');
 		}
 		my $said = slurp_file($node->logfile, $log);
 		like($said, qr/attacked at $moment/, 'she has struck')
@@ -419,12 +419,13 @@ note "$attempts attacks";
 sub refusal
 {
 	my ($definition) = @_;
-	my (undef, $stdout, $stderr) = $node->psql(
-		'armed', qq{
+	my (undef, $stderr) = ask_once(
+		$node, qq{
 		BEGIN;
 		$definition;
 		SELECT ext.flake_create_shard(5, 'tmpl')},
-		extra_params => [ '--set=VERBOSITY=verbose' ]);
+		'armed');
+
 	return $stderr;
 }
 

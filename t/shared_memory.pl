@@ -1,26 +1,27 @@
-
 # Copyright (c) 2026, the flakeid developers
 
-# Shared memory: what happens when flakeid's share of it is used up, and that
-# dropped databases give theirs back.
+# Minting goes on when flakeid's shared memory is used up: shards in use stay in use,
+# and others get an error.  Dropped databases and generators give theirs back.
 
 use strict;
 use warnings;
 
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
 use Test::More;
 
 # Far more than fit: each takes 8192 slots.
 my $max_databases = 100;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf('postgresql.conf', 'fsync = off');
-$node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION flakeid');
-$node->safe_psql('postgres', 'SELECT flake_id(5)');
-$node->safe_psql('postgres', 'CREATE DATABASE model');
+my $node = start_server(
+	'main',
+	conf => 'fsync = off',
+	sql => q(
+CREATE EXTENSION flakeid;
+SELECT flake_id(5);
+CREATE DATABASE model;
+));
 $node->safe_psql('model', 'CREATE EXTENSION flakeid');
 
 # A generator of this database to be dropped when memory is used up.
@@ -39,10 +40,7 @@ while ($error eq '' && $databases < $max_databases)
 	$databases++;
 	$node->safe_psql('postgres',
 		"CREATE DATABASE filler$databases TEMPLATE model");
-	$node->psql(
-		"filler$databases",
-		"\\set VERBOSITY verbose\n$every_shard",
-		stderr => \$error);
+	(undef, $error) = ask_once($node, $every_shard, "filler$databases");
 }
 
 note "$databases databases with 8192 slots each";
@@ -53,7 +51,7 @@ like($error, qr/HINT:  flakeid uses up to 64 MB/,
 	'the error says whose memory, and how much it is');
 
 is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(5))'),
-	5, 'who has a slot goes on minting');
+	5, 'a shard with a slot goes on minting');
 is( $node->safe_psql(
 		'filler1', 'SELECT count(flake_id(n % 8192)) FROM generate_series(1, 20000) AS n'
 	),

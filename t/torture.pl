@@ -1,10 +1,10 @@
 # Copyright (c) 2026, the flakeid developers
 
-# Torture: a primary and a synchronous standby, sessions that mint in many ways
-# and write down each id that they are given, and one random fault after the
-# other.  Then the promises are checked over all ids of all sessions: none
-# twice, each shard's in order, none further ahead of the clock than
-# flakeid.max_ahead, none of a shard that is detached.
+# No id comes twice, whatever happens to the servers.  There are a primary and a
+# synchronous standby, sessions that mint in many ways and note each id that they
+# are given, and one random fault after the other.  In the end the promises are
+# checked over all ids of all sessions: none twice, each shard's in order, none
+# further ahead of the clock than flakeid.max_ahead, none of a detached shard.
 #
 # In the environment (make torture SECONDS=1200 SEED=7 sets both):
 #   TORTURE_SECONDS   how long there are faults, by default 60
@@ -37,7 +37,7 @@ BEGIN
 }
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use FlakeWire;
 use POSIX ();

@@ -1,30 +1,27 @@
 # Copyright (c) 2026, the flakeid developers
 
-# However many sessions mint, and in whatever way: no id repeats, ids go up in
-# the order in which they are handed out, and flake_stat counts each of them.
+# No id repeats, and ids go up in the order in which they are handed out, however
+# many sessions mint, and in whatever way.  flake_stat counts each of them.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeTest;
 use IPC::Run;
-use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init;
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	conf => q(
 log_statement = none
 max_wal_size = 4GB
 shared_buffers = 256MB
 synchronous_commit = off
 ));
-$node->start;
 
 sub query { return $node->safe_psql('postgres', $_[0]); }
 
@@ -58,10 +55,7 @@ sub run_sessions
 			'>', "$file.out",
 			'2>', "$file.err");
 	}
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = $count FROM pg_locks"
-		  . " WHERE locktype = 'advisory' AND NOT granted"
-	) or die 'not every session has come to the gate';
+	wait_for_waiters($node, $count, q(locktype = 'advisory'));
 	end_session($gate);
 
 	foreach my $i (1 .. $count)
@@ -228,9 +222,8 @@ FROM item ORDER BY id DESC LIMIT 1;)),
 # In a parallel query.  The leader takes no part in the scan, but it is the one
 # that mints, also in a function that tells the planner otherwise.
 
-my ($plan, $errors);
-(undef, $plan, $errors) = $node->psql(
-	'postgres', q(
+my ($plan, $errors) = ask_once(
+	$node, q(
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -243,7 +236,7 @@ SELECT flake_shard(flake_last_id()) = 7;
 CREATE FUNCTION hidden() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE
 	AS 'BEGIN RETURN flake_id(7); END';
 EXPLAIN (ANALYZE) SELECT hidden() FROM item;
-), extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+));
 note $plan;
 like(
 	$plan,
@@ -306,7 +299,7 @@ ok( $node->poll_query_until('postgres',
 
 # flake_last_id() is each session's own.
 
-my ($one, $other) = map { new_session($node) } 1 .. 2;
+my ($one, $other) = new_sessions($node, 2);
 my $one_id = (ask($one, 'SELECT flake_id(11)'))[0];
 like((ask($other, 'SELECT flake_last_id()'))[1],
 	qr/ERROR:  55000/, 'flake_last_id() before the first id of a session');
@@ -315,7 +308,7 @@ is((ask($one, 'SELECT flake_last_id()'))[0],
 	$one_id, 'flake_last_id() is of the session');
 is((ask($other, 'SELECT flake_last_id()'))[0],
 	$other_id, 'flake_last_id() after flake_ids() is the last of them');
-end_session($_) foreach $one, $other;
+end_session($one, $other);
 
 $node->stop;
 done_testing();

@@ -1,32 +1,31 @@
 # Copyright (c) 2026, the flakeid developers
 
-# flake_uuid() and flake_objectid(): the worker, and that ids are unique and in
-# order over all databases of a server, whatever happens to clock and server.
+# flake_uuid() and flake_objectid() never repeat an id, and keep their order over all
+# databases of a server, whatever happens to clock and server.  The worker comes
+# from the network card or from the setting.
 
 use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 use FlakeTest;
-use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my @databases = ('postgres', 'second');
 my $hour = 3600;
 
 my $clock = new_clock();
-my $node = PostgreSQL::Test::Cluster->new('main');
-$node->init(allows_streaming => 1);
-$node->append_conf(
-	'postgresql.conf', q(
+my $node = start_server(
+	'main',
+	allows_streaming => 1,
+	clock => $clock,
+	conf => q(
 log_statement = none
 max_connections = 30
 wal_sender_timeout = 0		# goes by the clock
-));
-start_with_clock($node, $clock);
-$node->safe_psql('postgres', 'CREATE DATABASE second');
+),
+	sql => 'CREATE DATABASE second');
 $node->safe_psql($_, 'CREATE EXTENSION flakeid') foreach @databases;
 
 #
@@ -298,12 +297,9 @@ check_load('after it, the database that was at work first', \@after);
 
 $offset = 2 * $hour + 600;
 set_clock($clock, $offset);
-my $standby = PostgreSQL::Test::Cluster->new('standby');
 my $standby_clock = new_clock();
-$node->backup('base');
-$standby->init_from_backup($node, 'base', has_streaming => 1);
 set_clock($standby_clock, $offset - 10);
-start_with_clock($standby, $standby_clock);
+my $standby = start_standby($node, 'standby', $standby_clock);
 $node->safe_psql($_, 'CREATE TABLE item (u uuid PRIMARY KEY, o text UNIQUE)')
   foreach @databases;
 my $insert =
@@ -341,9 +337,6 @@ check_load('on the promoted standby', map { records($_) } @clients);
 is_deeply([ grep { !/^57P01/ } map { errors($_) } @clients ],
 	[], 'on the promoted standby: no insert fails');
 $standby->stop;
-
-# A killed server's shared memory stays until it is started once more.
-start_with_clock($node, $clock);
-$node->stop;
+stop_killed($node);
 
 done_testing();

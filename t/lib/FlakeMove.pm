@@ -6,8 +6,6 @@
 
 FlakeMove - runs flakeid-move-shard, in the foreground or in the background
 
-=over
-
 =cut
 
 package FlakeMove;
@@ -30,6 +28,8 @@ our @EXPORT = qw(
   wait_for_output
   finish_program
   kill_program
+  wait_until_program_waits
+  leftovers
 );
 
 our $printed;
@@ -37,6 +37,10 @@ our $printed;
 my $program = 'flakeid-move-shard';
 
 =pod
+
+=head1 FUNCTIONS
+
+=over
 
 =item run_program(@options)
 
@@ -163,6 +167,45 @@ sub kill_program
 	sysread $run->{handle}, $run->{out}, 4096, length $run->{out};
 	close $run->{handle};
 	return ($run->{out} =~ /^step (\d+) of/mg)[-1];
+}
+
+=pod
+
+=item wait_until_program_waits($node, $query, $event)
+
+Waits until the program waits for that server, in a query with such a text.  The
+wait event must be like $event, or that of any lock if that is left out.
+
+=cut
+
+sub wait_until_program_waits
+{
+	my ($node, $query, $event) = @_;
+	my $waits =
+	  defined $event ? "wait_event LIKE '$event'" : q(wait_event_type = 'Lock');
+
+	$node->poll_query_until('postgres',
+		q(SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'flakeid-move-shard')
+		  . " AND query LIKE '%$query%' AND $waits")
+	  or die "the program does not wait in $query";
+	return;
+}
+
+=item leftovers(@nodes)
+
+The names of what the program makes on servers for the time of a move: slots,
+publications and subscriptions.  An empty text if there are none.
+
+=cut
+
+sub leftovers
+{
+	return join '', map {
+		$_->safe_psql('postgres',
+				'SELECT slot_name FROM pg_replication_slots UNION ALL'
+			  . ' SELECT pubname FROM pg_publication UNION ALL'
+			  . ' SELECT subname FROM pg_subscription')
+	} @_;
 }
 
 =pod

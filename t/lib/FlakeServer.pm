@@ -1,0 +1,435 @@
+# Copyright (c) 2026, the flakeid developers
+
+=pod
+
+=head1 NAME
+
+FlakeServer - servers for a test: started with their settings, with a clock of
+their own, killed, and with a standby
+
+=head1 SYNOPSIS
+
+  # a server whose clock can be set, without anybody else noticing
+  my $clock = new_clock();
+  my $node = start_server(
+      'main',
+      clock            => $clock,
+      allows_streaming => 1,
+      conf             => 'log_statement = none',
+      sql              => 'CREATE EXTENSION flakeid');
+
+  set_clock($clock, -3600);            # an hour back
+  stop_clock($clock, 1800000000);      # stands still at this Unix time
+  change_setting($node, 'flakeid.max_ahead', '2h');
+
+  my $standby = start_standby($node, 'standby', $clock);
+
+  # kill -9 of the whole server
+  kill9_and_wait($node);
+  start_with_clock($node, $clock);
+
+=cut
+
+package FlakeServer;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Time::HiRes ();
+
+our @EXPORT = qw(
+  start_server
+  start_standby
+  change_setting
+  wait_until
+  wait_until_up
+  wait_for_waiters
+  new_clock
+  set_clock
+  stop_clock
+  start_with_clock
+  kill9_session
+  kill9_and_wait
+  stop_killed
+);
+
+# Node name => what start_with_clock() keeps for kill9_and_wait().
+my %alive;
+
+my $clocks = 0;
+my $directory;
+
+=pod
+
+=head1 FUNCTIONS
+
+=head2 Servers
+
+=over
+
+=item start_server($name, %options)
+
+Makes a server, starts it, and returns its PostgreSQL::Test::Cluster.  The
+options can all be left out:
+
+  conf    lines for postgresql.conf
+  clock   a clock of new_clock(), which the server is to see
+  sql     statements to run in the database postgres
+
+All others are for init(), for example allows_streaming => 'logical'.
+
+=cut
+
+sub start_server
+{
+	my ($name, %options) = @_;
+	my ($conf, $clock, $sql) = delete @options{qw(conf clock sql)};
+	my $node = PostgreSQL::Test::Cluster->new($name);
+
+	$node->init(%options);
+	$node->append_conf('postgresql.conf', $conf) if defined $conf;
+	defined $clock ? start_with_clock($node, $clock) : $node->start;
+	$node->safe_psql('postgres', $sql) if defined $sql;
+	return $node;
+}
+
+=pod
+
+=item start_standby($primary, $name, $clock)
+
+Makes a streaming standby and starts it, with that clock if one is given.  The
+primary must have been made with allows_streaming.
+
+=cut
+
+sub start_standby
+{
+	my ($primary, $name, $clock) = @_;
+	my $standby = PostgreSQL::Test::Cluster->new($name);
+
+	$primary->backup($name);
+	$standby->init_from_backup($primary, $name, has_streaming => 1);
+	defined $clock ? start_with_clock($standby, $clock) : $standby->start;
+	return $standby;
+}
+
+=pod
+
+=item change_setting($node, $name, $value)
+
+Writes a setting to postgresql.conf, and returns when new sessions have it.  A
+session that is already there may get it a moment later.
+
+=cut
+
+sub change_setting
+{
+	my ($node, $name, $value) = @_;
+
+	$node->append_conf('postgresql.conf', "$name = '$value'");
+	$node->reload;
+	$node->poll_query_until('postgres',
+		"SELECT current_setting('$name', true) = '$value'")
+	  or die "$name is not $value";
+	return;
+}
+
+=pod
+
+=back
+
+=head2 Waiting
+
+=over
+
+=item wait_until($condition, $what)
+
+Calls $condition until it returns true, and returns that.  Dies when that takes
+longer than a test may wait (PG_TEST_TIMEOUT_DEFAULT), saying that $what did
+not happen.
+
+=cut
+
+sub wait_until
+{
+	my ($condition, $what) = @_;
+	my $deadline = time + $PostgreSQL::Test::Utils::timeout_default;
+
+	while (1)
+	{
+		my $result = $condition->();
+		return $result if $result;
+		die "timed out waiting until $what" if time > $deadline;
+		Time::HiRes::usleep(20_000);
+	}
+}
+
+=pod
+
+=item wait_until_up($node)
+
+Waits until the server accepts connections again.  Not by psql: one that is
+turned away may be gone before it is given its statement, and IPC::Run dies.
+
+=cut
+
+sub wait_until_up
+{
+	my ($node) = @_;
+
+	wait_until(
+		sub {
+			system('pg_isready', '-q', '-d', $node->connstr('postgres')) == 0;
+		},
+		'the server accepts connections');
+	return;
+}
+
+=pod
+
+=item wait_for_waiters($node, $number, $which)
+
+Waits until at least that many sessions wait for a lock. $which is a condition
+on the rows of pg_locks, such as "relation = 'item'::regclass"; without it any
+lock counts.
+
+=cut
+
+sub wait_for_waiters
+{
+	my ($node, $number, $which) = @_;
+
+	$which = 'true' unless defined $which;
+	$node->poll_query_until('postgres',
+		"SELECT count(*) >= $number FROM pg_locks WHERE NOT granted AND $which")
+	  or die "there are not $number sessions that wait for a lock, $which";
+	return;
+}
+
+=pod
+
+=back
+
+=head2 A clock of one's own
+
+By libfaketime (Debian's package libfaketime), which only the server gets to
+see: psql and the test itself go by the real clock.  Monotonic clocks are not
+touched, as no setting of a clock touches them.
+
+=over
+
+=item new_clock()
+
+A clock that shows the real time.
+
+=cut
+
+sub new_clock
+{
+	$directory = PostgreSQL::Test::Utils::tempdir('flake')
+	  unless defined $directory;
+	my $clock = "$directory/clock_" . ++$clocks;
+
+	set_clock($clock, 0);
+	return $clock;
+}
+
+=pod
+
+=item set_clock($clock, $seconds)
+
+Sets the clock to be so many seconds ahead of the real time, or behind it if
+negative.  It may have a server already; the server sees it the next time that
+it looks.
+
+=cut
+
+sub set_clock
+{
+	my ($clock, $seconds) = @_;
+
+	write_clock($clock, sprintf('%+.3f', $seconds));
+	return;
+}
+
+=pod
+
+=item stop_clock($clock, $time)
+
+Makes the clock stand still at that many (whole) seconds after 1970.
+
+=cut
+
+sub stop_clock
+{
+	my ($clock, $time) = @_;
+
+	write_clock($clock, sprintf('%d', $time));
+	return;
+}
+
+# The file is read whenever the server looks at its clock, so it must be there
+# and complete at any time: write another one and rename it.
+sub write_clock
+{
+	my ($clock, $contents) = @_;
+
+	open my $handle, '>', "$clock.new" or die "$clock.new: $!";
+	print $handle "$contents\n";
+	close $handle               or die "$clock.new: $!";
+	rename "$clock.new", $clock or die "$clock: $!";
+	return;
+}
+
+# Dies rather than to skip what needs it: tools/run installs the package.
+sub faketime_library
+{
+	foreach my $pattern (
+		'/usr/lib/*/faketime/libfaketime.so.1',
+		'/usr/lib/faketime/libfaketime.so.1',
+		'/usr/lib64/faketime/libfaketime.so.1',
+		'/usr/local/lib/faketime/libfaketime.so.1')
+	{
+		foreach my $library (glob $pattern)
+		{
+			return $library if -r $library;
+		}
+	}
+	die "libfaketime.so.1 not found: install the package libfaketime";
+}
+
+=pod
+
+=item start_with_clock($node, $clock)
+
+Starts a server that sees that clock.
+
+=cut
+
+sub start_with_clock
+{
+	my ($node, $clock) = @_;
+	my ($alive, $held);
+
+	local $ENV{LD_PRELOAD} = faketime_library();
+	local $ENV{FAKETIME_TIMESTAMP_FILE} = $clock;
+	local $ENV{FAKETIME_FMT} = '%s';
+	local $ENV{FAKETIME_NO_CACHE} = '1';
+	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = '1';
+	local $ENV{NO_FAKE_STAT} = '1';
+
+	# A pipe that only the server's processes hold the other end of, so that
+	# it tells when the last of them is gone: see kill9_and_wait().
+	{
+		local $^F = 1_000_000;    # not to be closed by exec
+		pipe $alive, $held or die "could not make a pipe: $!";
+	}
+	$node->start;
+	close $held;
+	$alive{ $node->name } = $alive;
+	return;
+}
+
+=pod
+
+=back
+
+=head2 Crashes
+
+=over
+
+=item kill9_session($node, $pid)
+
+Kills a session's process with kill -9, and waits until the server has started
+over, as it then does if restart_after_crash is on.  It takes a moment until it
+knows, in which it still accepts connections.
+
+=cut
+
+sub kill9_session
+{
+	my ($node, $pid) = @_;
+	my $offset = -s $node->logfile;
+
+	kill 'KILL', $pid;
+	wait_until(
+		sub {
+			return slurp_file($node->logfile, $offset) =~
+			  /all server processes terminated/;
+		},
+		'the server notices that a process was killed');
+	wait_until_up($node);
+	return;
+}
+
+=pod
+
+=item kill9_and_wait($node)
+
+Kills the postmaster of a server that start_with_clock() has started, with
+SIGKILL, and waits until its children are gone, too, so that the server can be
+started again.
+
+=cut
+
+sub kill9_and_wait
+{
+	my ($node) = @_;
+	my $pid_file = $node->data_dir . '/postmaster.pid';
+	my ($pid) = slurp_file($pid_file) =~ /^(\d+)/;
+	my $alive = delete $alive{ $node->name };
+	my $ready = '';
+
+	$node->kill9;
+
+	vec($ready, fileno($alive), 1) = 1;
+	select($ready, undef, undef, $PostgreSQL::Test::Utils::timeout_default)
+	  or die "timed out waiting until the server's processes are gone";
+
+	wait_until(sub { !kill(0, $pid) || is_zombie($pid) },
+		'the postmaster is gone');
+
+	# In some containers nobody ever waits for an orphan, and a new postmaster
+	# takes what is left of the old one for a running one.
+	unlink $pid_file, $node->host . '/.s.PGSQL.' . $node->port . '.lock'
+	  if is_zombie($pid);
+	return;
+}
+
+sub is_zombie
+{
+	my ($pid) = @_;
+
+	open my $handle, '<', "/proc/$pid/stat" or return 0;
+	my $line = <$handle>;
+	return defined $line && $line =~ /^.*\) Z /;
+}
+
+=pod
+
+=item stop_killed($node)
+
+For the end of a test: gives back the shared memory of a server that was killed.
+It stays until the server is started once more.
+
+=cut
+
+sub stop_killed
+{
+	my ($node) = @_;
+
+	start_with_clock($node, new_clock());
+	$node->stop;
+	return;
+}
+
+=pod
+
+=back
+
+=cut
+
+1;
