@@ -32,7 +32,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeDoc;
 use IPC::Run;

@@ -12,7 +12,7 @@ use warnings;
 
 use File::Find;
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use FlakeDoc;
 use PostgreSQL::Test::Utils;

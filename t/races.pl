@@ -1060,7 +1060,7 @@ value($three, 'DROP SEQUENCE known, unknown');
 
 # When these are over.
 set_clock($clock, 2 * 3600);
-stop_at($one, 'exit find_lapsed', lease('f'));
+stop_at($one, 'exit flake_lease_find_lapsed', lease('f'));
 my $other = value($two, lease('g'));
 my $old_owner = 'a';
 send_query($three, "SELECT flake_renew('$old_owner', '1 hour')");

@@ -19,7 +19,7 @@ use warnings;
 
 use File::Find;
 use FindBin;
-use lib $FindBin::RealBin;
+use lib "$FindBin::RealBin/lib";
 
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;

@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use FindBin;
-use lib $FindBin::RealBin, "$FindBin::RealBin/lib";
+use lib "$FindBin::RealBin/lib";
 use FlakeDoc;
 use FlakeTest;
 use HTTP::Tiny;

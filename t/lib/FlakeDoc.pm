@@ -16,7 +16,7 @@ shows is what the tests run; and its links and headings
       print "$block->{line}: $block->{language}\n$block->{text}";
   }
 
-  my @links = links('README.md');         # [line, 'docs/design.md#fencing'], ...
+  my @links = links('README.md');         # [line, 'docs/internals/design.md#fencing'], ...
   my @anchors = anchors('README.md');     # what can stand behind the #
 
 =head1 DESCRIPTION
