@@ -702,6 +702,31 @@ value($admin, 'SELECT flake_attach(14)');
 like(value($_, 'SELECT flake_id(14)'),
 	qr/^\d+$/, 'flakeid.require_attach: attached meanwhile, ids')
   foreach $one, $two;
+
+# A row that is deleted, or becomes another shard's, counts no more.
+value($admin, 'SELECT flake_attach(16), flake_attach(17)');
+value($one, 'SELECT flake_id(16), flake_id(17)');
+value($admin, 'DELETE FROM flake_shard_state WHERE shard = 16');
+value($admin, 'UPDATE flake_shard_state SET shard = 18 WHERE shard = 17');
+is(code($one, "SELECT flake_id($_)"),
+	'55000', "flakeid.require_attach: $_, whose row is gone, an error")
+  foreach 16, 17;
+
+# Nor does that of an extension which was replaced.
+$node->safe_psql('postgres', 'CREATE DATABASE attached');
+{
+	my ($minter, $owner) = new_sessions($node, 2, 'attached');
+	my $mint_attached = q(SELECT flake_id(7, 'attached_id'));
+
+	value($owner, q(CREATE EXTENSION flakeid; SELECT flake_create_generator('attached_id')));
+	value($owner, q(SELECT flake_attach(7, generator => 'attached_id')));
+	value($minter, $mint_attached);
+	value($owner, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid');
+	is(code($_, $mint_attached),
+		'55000', 'flakeid.require_attach: not attached in a new extension, an error')
+	  foreach $owner, $minter;
+	end_session($minter, $owner);
+}
 require_attach('off');
 like(value($_, 'SELECT flake_id(15)'),
 	qr/^\d+$/, 'flakeid.require_attach off: not attached, ids')

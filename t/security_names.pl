@@ -184,6 +184,73 @@ foreach my $what (sort keys %doings)
 	}
 }
 
+# The same by a transaction that has granted something on the schema, and so has made
+# another version of its row: renamed while the call waits, or before.
+foreach my $early (0, 1)
+{
+	foreach my $name (grep { $_ ne 'flake_partitions' } sort keys %calls)
+	{
+		my $table = $name eq 'flake_migrate' ? 'hers.item' : 'hers.event';
+		my @doings = split /(?<=away;)/, $doings{'schema renamed'}, 2;
+
+		$database = new_database();
+		($mallory, $superuser) = new_sessions($node, 2, $database);
+		my $pid = value($superuser, 'SELECT pg_backend_pid()');
+		value($superuser, "SET client_min_messages = warning; SET deadlock_timeout = '20ms'");
+		value($mallory,
+			'SET client_min_messages = warning; SET SESSION AUTHORIZATION mallory;'
+			  . ' BEGIN; GRANT USAGE ON SCHEMA ext TO PUBLIC;'
+			  . ($early ? shift @doings : '')
+			  . " LOCK TABLE $table");
+		send_query($superuser, sprintf $calls{$name}, 'ext');
+		wait_for_waiters($node, 1, "pid = $pid");
+		send_query($mallory, "@doings; COMMIT");
+		get_answer($superuser);
+		get_answer($mallory);
+		is(as_superuser($database), 0,
+			"schema granted and renamed, $early: $name() executes nothing of hers as superuser");
+		end_session($mallory, $superuser);
+	}
+}
+
+# A ticket outlives the subtransaction in which the extension was locked.
+$database = new_database();
+($mallory, $superuser) = new_sessions($node, 2, $database);
+value($superuser, 'CREATE TABLE owned (id int PRIMARY KEY); GRANT REFERENCES ON owned TO mallory');
+value($_, 'SET client_min_messages = warning; SET SESSION AUTHORIZATION mallory')
+  foreach $mallory, $superuser;
+my $mallorys_pid = value($mallory, 'SELECT pg_backend_pid()');
+value($superuser,
+	'CREATE TABLE hers.referring (x int); BEGIN; ALTER TABLE hers.referring ADD FOREIGN KEY (x) REFERENCES public.owned'
+);
+send_query($mallory, q(DO $$
+DECLARE
+    ticket ext._flake_ticket;
+BEGIN
+    BEGIN
+        ticket := ext._flake_guard('ext');
+        RAISE EXCEPTION 'undone';
+    EXCEPTION WHEN raise_exception THEN
+        NULL;
+    END;
+    PERFORM ext._flake_execute_steps(ticket, '{}'::oid[], '{}'::oid[], '{}'::oid[],
+        ARRAY[['mallory'::regrole::oid::text, 'public.owned', NULL, NULL]], false);
+END $$));
+wait_for_waiters($node, 1, "pid = $mallorys_pid");
+send_query($superuser, 'DROP EXTENSION flakeid CASCADE; COMMIT');
+like(error_code(get_answer($mallory)) || error_code(get_answer($superuser)),
+	qr/^(?:40P01|55000)$/, 'a ticket that is older than the lock: an error');
+end_session($mallory, $superuser);
+
+# No schema is held in which one may do nothing.
+$database = new_database();
+$mallory = new_session($node, $database);
+my $apart = value($mallory, q(CREATE SCHEMA apart; SELECT 'apart'::regnamespace::oid));
+value($mallory, 'SET SESSION AUTHORIZATION mallory');
+is(code($mallory, "SELECT ext._flake_guard_schemas(ext._flake_guard('ext'), ARRAY[$apart]::oid[])"),
+	'42501', 'a schema of somebody else is not locked');
+end_session($mallory);
+
 # The other way around: the call waits for her.
 $database = new_database();
 $mallory = new_session($node, $database);
