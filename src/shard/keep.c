@@ -161,7 +161,7 @@ reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row)
 		ScanKeyEntryInitialize(&keys[1], 0, LEASE_OWNER, BTEqualStrategyNumber,
 							   InvalidOid, C_COLLATION_OID, F_TEXTEQ, owner);
 		if (!isnull[0] && flake_own_table_has(table, table->second_index,
-										   lengthof(keys), keys))
+											  lengthof(keys), keys))
 			return has_another;
 	}
 	return NULL;
