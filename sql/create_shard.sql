@@ -251,3 +251,10 @@ SELECT conname, confrelid::regclass FROM pg_constraint WHERE conrelid = 'inner_o
 SET client_min_messages = warning;
 DROP SCHEMA inner_one, inner_one_1, outer_one CASCADE;
 RESET client_min_messages;
+
+-- Of what _flake_traits() converts to json, this alone has values of types of users, who may
+-- have written a cast to json: so it leaves it out before.
+SELECT attrelid::regclass, attname FROM pg_attribute
+WHERE attrelid IN ('pg_class'::regclass, 'pg_attribute'::regclass, 'pg_index'::regclass, 'pg_sequence'::regclass,
+                   'pg_constraint'::regclass, 'pg_trigger'::regclass, 'pg_statistic_ext'::regclass)
+  AND atttypid IN (SELECT oid FROM pg_type WHERE typtype = 'p');

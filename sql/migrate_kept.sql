@@ -322,6 +322,30 @@ SET ROLE flake_other;
 SELECT code FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
 RESET ROLE;
 
+-- Constants stay as they are, whatever the settings that they are written and read with
+DROP VIEW v;
+SET TimeZone = 'Asia/Kolkata';
+CREATE TABLE c (id serial, CHECK (id > 0 OR '2022-01-01 00:00:00+00'::timestamptz = now()));
+CREATE VIEW v AS SELECT id, timestamptz '2022-01-01 00:00:00+00' AS ts, date '2022-02-03' AS d, interval '-1 day +02:00' AS i,
+                        0.12345678901234567::float8 AS f, '{NULL}'::text[] AS a FROM c;
+INSERT INTO c DEFAULT VALUES;
+CREATE TABLE before AS TABLE v;
+SET DateStyle = 'Postgres, DMY';
+SET IntervalStyle = sql_standard;
+SET extra_float_digits = -10;
+SET array_nulls = off;
+SELECT count(*) FROM public.flake_migrate('c', 'id', 9);
+RESET DateStyle;
+RESET IntervalStyle;
+RESET extra_float_digits;
+RESET array_nulls;
+SELECT v.ts = b.ts AND v.d = b.d AND v.i = b.i AND v.f = b.f AND v.a = b.a AS "the same" FROM v, before b;
+SET TimeZone = 'UTC';
+SET DateStyle = 'ISO';
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regclass;
+RESET DateStyle;
+RESET TimeZone;
+
 RESET search_path;
 DROP SCHEMA kept, calm CASCADE;
 REVOKE USAGE ON SCHEMA public FROM flake_owner;

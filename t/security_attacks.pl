@@ -394,6 +394,46 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a cast of her type to json, of a column that was added',
+		'SELECT 1',
+		"CREATE TYPE mal.e AS ENUM ('a');"
+		  . ' CREATE FUNCTION mal.j(mal.e) RETURNS json LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(31); RETURN 1; END$$;'
+		  . ' CREATE CAST (mal.e AS json) WITH FUNCTION mal.j(mal.e); CREATE TABLE tmpl.t (id bigint DEFAULT ext.flake_id(0));'
+		  . q{ ALTER TABLE tmpl.t ADD x mal.e DEFAULT 'a', ADD y mal.e[] DEFAULT '{a}'},
+		'',
+		$shard,
+		'none'
+	],
+	[
+		'a guest takes the name of what is not copied',
+		q{SELECT ext.flake_create_generator('tmpl.g'); CREATE TABLE tmpl.s (id bigint NOT NULL DEFAULT ext.flake_id(0, 'tmpl.g'));}
+		  . ' ALTER SCHEMA tmpl OWNER TO CURRENT_USER; GRANT USAGE ON SCHEMA tmpl TO mallory; ALTER TABLE mal.plain SET SCHEMA tmpl',
+		'SELECT 1',
+		q{IF to_regnamespace('tmpl_1') IS NOT NULL AND to_regclass('tmpl_1.g') IS NULL THEN RAISE LOG 'deed done';}
+		  . q{ CREATE VIEW tmpl_1.g AS SELECT mal.trap(32); END IF;},
+		$shard,
+		'55000',
+		1
+	],
+	(   map {
+			my ($key, $bounds) = @$_;
+			[
+				"a domain of hers in a partition key, $key",
+				'CREATE DOMAIN mal.d AS int; CREATE TYPE mal.c AS (d mal.d); CREATE SCHEMA other; ALTER DOMAIN mal.d OWNER TO mallory; ALTER TYPE mal.c OWNER TO mallory;'
+				  . " CREATE TABLE other.t (id bigint DEFAULT ext.flake_id(0), x mal.d, y mal.c) PARTITION BY $key;"
+				  . " CREATE TABLE other.t1 PARTITION OF other.t FOR VALUES $bounds",
+				'ALTER DOMAIN mal.d ADD CHECK (mal.trap(VALUE)) NOT VALID',
+				'',
+				q{SELECT ext.flake_create_shard(1, 'other')},
+				'0A000'
+			]
+		} (
+			[ 'LIST (x)',                 'IN (1)' ],
+			[ 'LIST ((coalesce(x, x)))',  'IN (1)' ],
+			[ 'LIST (y)',                 q{IN ('(1)')} ],
+			[ 'RANGE (id, x)',            'FROM (0, 1) TO (5, 7)' ],
+			[ 'HASH (x)',                 'WITH (MODULUS 1, REMAINDER 0)' ])),
+	[
 		'a member without INHERIT may, too',
 		'GRANT ALL ON SCHEMA public TO alice; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
 		  . ' CREATE TABLE public.fk (x bigint REFERENCES public.p); CREATE TABLE public.t (id serial)',

@@ -55,6 +55,28 @@ for my $left (@types)
 }
 $as_mallory .= join '', @operators;
 
+# And whatever operators of hers an expression could come to mean.
+$as_mallory .= join '', map { <<"SQL" } qw(= <> < >= || + - * ~ && ->);
+DO \$do\$
+DECLARE
+	types regtype[] := '{oid, oid[], name, name[], text, text[], int2, int4, int8, int2[], \\"char\\", bool, regclass, regprocedure, oidvector, jsonb, interval, timestamptz}';
+	l regtype;
+	r regtype;
+	result regtype;
+BEGIN
+	FOREACH l IN ARRAY types LOOP
+		FOREACH r IN ARRAY types LOOP
+			CONTINUE WHEN EXISTS (SELECT FROM pg_operator WHERE oprname = '$_' AND oprleft = l AND oprright = r);
+			result := CASE WHEN '$_' !~ '[-|+*]' THEN 'bool' WHEN r::text ~ ']' THEN r ELSE l END;
+			EXECUTE format('CREATE OR REPLACE FUNCTION trap.%I(%s, %s) RETURNS %s LANGUAGE plpgsql AS \$\$BEGIN PERFORM trap.note(); RETURN NULL; END\$\$',
+				'to ' || result, l, r, result);
+			EXECUTE format('CREATE OPERATOR trap.$_ (LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.%I)', l, r, 'to ' || result);
+		END LOOP;
+	END LOOP;
+END
+\$do\$;
+SQL
+
 # Functions that fit better where an argument is not of the declared type.
 for my $arguments ('int, int, text', 'int, int, oid', 'int, int')
 {
@@ -70,6 +92,71 @@ for my $function (qw(flake_layout_of flake_horizon flake_horizon_time))
 $as_mallory .= "CREATE EXTENSION flakeid SCHEMA trap;\n";
 $node->safe_psql('victim', $as_mallory);
 pass('an owner of a database creates the extension in a schema of his own');
+
+is( $node->safe_psql(
+		'victim', q{
+		WITH his AS (
+			SELECT classid, objid FROM pg_shdepend
+			WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+			  AND refobjid = 'mallory'::regrole AND deptype = 'o' AND classid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+		)
+		SELECT pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid, d.refobjid, 0)
+		FROM pg_depend d
+		WHERE (d.refclassid, d.refobjid) IN (TABLE his) AND (d.classid, d.objid) NOT IN (TABLE his)}
+	),
+	'',
+	'nothing of the extension is bound to what is his');
+
+# If something were, the script would end with an error.
+my $check = slurp_file('extension/once/check_names.sql');
+is($node->safe_psql('victim', $check), '', 'the script looks for such');
+foreach my $member (
+	[ 'FUNCTION trap.f()', q{CREATE FUNCTION trap.f() RETURNS text BEGIN ATOMIC SELECT ('{}'::oid[] OPERATOR(trap.||) 1::oid)::text; END} ],
+	[ 'VIEW trap.v', 'CREATE VIEW trap.v AS SELECT trap.note()' ],
+	[ 'FUNCTION trap.f(trap.kind)', q{CREATE TYPE trap.kind AS ENUM (); ALTER TYPE trap.kind OWNER TO mallory; CREATE FUNCTION trap.f(trap.kind) RETURNS int LANGUAGE sql RETURN 1} ],
+	[ 'TABLE trap.t', 'CREATE TABLE trap.t (a int CHECK (trap.note()))' ],
+	[ 'TABLE trap.t', 'CREATE TABLE trap.t (a boolean DEFAULT trap.note())' ],
+	[ 'TABLE trap.t', 'CREATE TABLE trap.t (a int CHECK (a OPERATOR(trap.=) NULL::name))' ],
+	[ 'CAST (trap.flake_layout AS text)', q{CREATE FUNCTION trap.f(trap.flake_layout) RETURNS text LANGUAGE sql RETURN ''; CREATE CAST (trap.flake_layout AS text) WITH FUNCTION trap.f(trap.flake_layout)} ],
+	[ 'FUNCTION trap.f()', q{CREATE FUNCTION trap.f() RETURNS text BEGIN ATOMIC SELECT v::text FROM public.v; END}, 'CREATE VIEW public.v AS SELECT 1' ],
+  )
+{
+	my ($name, $definition, $before) = @$member;
+	my (undef, undef, $stderr) = $node->psql(
+		'victim', ($before ? "$before;" : '') . "BEGIN; $definition; ALTER EXTENSION flakeid ADD $name; $check ROLLBACK",
+		extra_params => [ '--set=VERBOSITY=verbose' ]);
+	like(
+		$stderr,
+		qr/ERROR:  55000: cannot have extension "flakeid" in schema "trap"\nDETAIL:  The .* would name .*, which is neither PostgreSQL's nor the extension's\.\nHINT:/,
+		"but with this: $definition");
+}
+
+# Here it does, with a script that looks names up in his schema, and has one
+# operator whose operands have other types than PostgreSQL's.
+chomp(my $scripts = `$ENV{PG_CONFIG} --sharedir`);
+$scripts .= '/extension';
+my $careless = "$scripts/flakeid--careless.sql";
+SKIP:
+{
+	skip "$scripts cannot be written to", 1 unless -w $scripts;
+
+	my ($script) = map { slurp_file($_) } glob "$scripts/flakeid--[0-9].[0-9].sql";
+	$script =~ s/^SET LOCAL search_path = .*\n//m or die 'the script does not set search_path';
+	$script =~ s/pg_catalog\.array_prepend\(p\.prorettype, /(p.prorettype || / or die 'no array_prepend()';
+	append_to_file($careless, $script);
+	my (undef, undef, $stderr) = $node->psql('victim',
+		'SET ROLE mallory; BEGIN; DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA trap VERSION careless');
+	like(
+		$stderr,
+		qr/ERROR:  cannot have extension "flakeid" in schema "trap"\nDETAIL:  The function trap\._flake_usurper\(oid,oid,oid\) would name operator trap\.\|\|\(oid,oid\[\]\), /,
+		'an operator of his that is bound is refused');
+	unlink $careless;
+}
+
+END
+{
+	unlink $careless if defined $careless;
+}
 
 my $sprung = 'SELECT count(*) FROM trap.sprung WHERE is_superuser';
 is($node->safe_psql('victim', $sprung),
@@ -647,6 +734,41 @@ is( join('', ask(
 	'the creator still may when PUBLIC may no longer mint');
 end_session($session_of_all);
 note "$tried combinations of role and command";
+
+# What is granted by default on other objects is not on the extension's.
+my %granted;
+foreach my $db ('plain', 'defaults')
+{
+	$node->safe_psql('postgres', "CREATE DATABASE $db");
+	$node->safe_psql('postgres', 'CREATE ROLE app') if $db eq 'plain';
+	$node->safe_psql($db, 'GRANT ALL ON SCHEMA public TO creator');
+	$node->safe_psql(
+		'defaults', q{
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC;
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO app WITH GRANT OPTION;
+		ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO creator;
+		ALTER DEFAULT PRIVILEGES GRANT ALL ON SEQUENCES TO app, PUBLIC, pg_monitor;
+		ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON FUNCTIONS TO app, pg_monitor;
+	}) if $db eq 'defaults';
+	$node->safe_psql($db, 'GRANT CREATE ON DATABASE ' . $db . ' TO creator; SET SESSION AUTHORIZATION creator; CREATE EXTENSION flakeid');
+	$granted{$db} = $node->safe_psql(
+		$db, q{
+		SELECT pg_describe_object(d.classid, d.objid, 0), r.rolname,
+			ARRAY(SELECT p FROM unnest('{SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER}'::text[]) AS p
+				WHERE c.relkind <> 'S' AND has_table_privilege(r.oid, c.oid, p)),
+			ARRAY(SELECT p FROM unnest('{SELECT, USAGE, UPDATE}'::text[]) AS p
+				WHERE c.relkind = 'S' AND has_sequence_privilege(r.oid, c.oid, p)),
+			has_function_privilege(r.oid, f.oid, 'EXECUTE')
+		FROM pg_roles r CROSS JOIN pg_depend d
+		LEFT JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
+		LEFT JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid
+		WHERE r.rolname IN ('app', 'anybody', 'creator', 'pg_monitor') AND d.deptype = 'e' AND coalesce(c.oid, f.oid) IS NOT NULL
+		  AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
+		ORDER BY 1, 2});
+}
+isnt($granted{plain}, '', 'there are privileges');
+is($granted{defaults}, $granted{plain},
+	'ALTER DEFAULT PRIVILEGES grants nothing on what is of the extension');
 
 # He mints as fast as he can, and would wait for ever.
 $node->append_conf('postgresql.conf', "flakeid.max_ahead = '1s'");

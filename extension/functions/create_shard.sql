@@ -12,6 +12,9 @@ COMMENT ON FUNCTION @extschema@._flake_copy_index(oid, regclass) IS
 -- what depends on other objects.  Names take the place of numbers.  A column of a
 -- catalog that is not left out here counts, whatever it says.  pg_attver is a number
 -- that PostgreSQL keeps for itself since its releases of 2026.
+--
+-- attmissingval holds a value of the column's type, whose owner may have written a
+-- cast to json, which to_jsonb() would execute.  So it is left out before.
 CREATE FUNCTION @extschema@._flake_traits(namespace oid,
     OUT object text, OUT trait text, OUT value text)
 RETURNS SETOF record
@@ -32,7 +35,7 @@ BEGIN ATOMIC
         FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid
         UNION ALL
         SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, a.attnum::int, pg_catalog.format('%s column %I'::text, r.name, a.attname),
-               pg_catalog.to_jsonb(a) || pg_catalog.jsonb_build_object(
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(a, '{"attmissingval": null}'::jsonb)) || pg_catalog.jsonb_build_object(
                    'position', pg_catalog.count(*) OVER (PARTITION BY a.attrelid ORDER BY a.attnum),
                    'expression', CASE WHEN r.relkind IN ('i'::"char", 'I'::"char") THEN pg_catalog.pg_get_indexdef(r.oid, a.attnum::int, false) END,
                    'options', ARRAY(SELECT o.text FROM pg_catalog.unnest(a.attoptions) AS o (text)

@@ -139,6 +139,15 @@ CREATE FUNCTION @extschema@._flake_migrate_guarded(ticket @extschema@._flake_tic
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+-- so that constants and names in text mean the same when it is read again
+SET DateStyle = 'ISO, YMD'
+SET IntervalStyle = postgres
+SET extra_float_digits = 1
+SET array_nulls = on
+SET quote_all_identifiers = off
+SET standard_conforming_strings = on
+SET transform_null_equals = off
+SET default_tablespace = ''
 AS $function$
 \i bodies/migrate/migrate.pgsql
 $function$;

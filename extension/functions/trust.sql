@@ -153,7 +153,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     WITH named (class, object, namespace, name, owner, types) AS (
         SELECT 'pg_catalog.pg_proc'::regclass::oid, p.oid, p.pronamespace, p.proname, p.proowner,
-               p.prorettype || COALESCE(p.proallargtypes, p.proargtypes::oid[])
+               pg_catalog.array_prepend(p.prorettype, COALESCE(p.proallargtypes, p.proargtypes::oid[]))
         FROM pg_catalog.pg_proc p
         UNION ALL
         SELECT 'pg_catalog.pg_operator'::regclass::oid, o.oid, o.oprnamespace, o.oprname, o.oprowner,

@@ -3,6 +3,37 @@
 -- What is not here has PostgreSQL's own: anybody may execute functions and use
 -- types, and nobody may do anything with tables, sequences and views.
 
+-- Nobody has more, whatever ALTER DEFAULT PRIVILEGES has granted: on relations
+-- nothing but what is granted below, and so on the functions that are listed.
+DO $revoke$
+DECLARE
+    command pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    FOR command IN
+        SELECT DISTINCT format('REVOKE ALL ON %s FROM %s', o.name, CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END)
+        FROM (SELECT format('%s %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, c.oid::regclass), c.relowner, c.relacl
+              FROM pg_class c
+              JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+              JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND x.extname = 'flakeid'
+              UNION ALL
+              SELECT format('FUNCTION %s', p.oid::regprocedure), p.proowner, coalesce(p.proacl, acldefault('f', p.proowner))
+              FROM pg_proc p
+              WHERE p.oid IN (
+                  '@extschema@.flake_rewind(regclass, bigint, boolean)'::regprocedure,
+                  '@extschema@.flake_lease(text, interval, regclass)'::regprocedure,
+                  '@extschema@.flake_renew(text, interval, regclass)'::regprocedure,
+                  '@extschema@.flake_release(text, regclass)'::regprocedure,
+                  '@extschema@._flake_stat_slots()'::regprocedure,
+                  '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
+        CROSS JOIN LATERAL aclexplode(o.acl) AS e
+        WHERE e.grantee <> o.owner
+    LOOP
+        EXECUTE command;
+    END LOOP;
+END
+$revoke$;
+
 -- Anybody may mint, until USAGE is revoked from PUBLIC; the role that created the
 -- extension may afterwards, and may save and restore the horizons with pg_dump.
 GRANT USAGE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
@@ -19,19 +50,13 @@ GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT ON @extschema@.flake_stat TO pg_monitor, @extowner@;
 
--- Superusers only
-REVOKE ALL ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) FROM PUBLIC;
+-- flake_rewind() is for superusers only.
 
 -- A lease keeps the server from minting the shard: that is for those who may.
-REVOKE ALL ON FUNCTION @extschema@.flake_lease(text, interval, regclass) FROM PUBLIC;
-REVOKE ALL ON FUNCTION @extschema@.flake_renew(text, interval, regclass) FROM PUBLIC;
-REVOKE ALL ON FUNCTION @extschema@.flake_release(text, regclass) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass) TO @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_renew(text, interval, regclass) TO @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner@;
 
 -- What other users mint
-REVOKE ALL ON FUNCTION @extschema@._flake_stat_slots() FROM PUBLIC;
-REVOKE ALL ON FUNCTION @extschema@.flake_stat_reset() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;

@@ -1,19 +1,20 @@
 DECLARE
     minting pg_catalog.oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
                                       '@extschema@.flake_id(int, regclass)'::regprocedure];
+    copied pg_catalog.oid[] := tables || sequences || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables));
     problem pg_catalog.record;
 BEGIN
     -- Whatever was executed, the copy is there, is bound to what the template is
     -- bound to, and lets nobody do more.
-    WITH copied AS (
+    WITH relation AS (
         SELECT o.oid AS original, n.oid AS copy, o.relname, o.relowner
         FROM pg_class o
         LEFT JOIN pg_class n ON n.relnamespace = target_oid AND n.relname = o.relname
          AND n.relkind = o.relkind AND n.relowner = o.relowner
-        WHERE o.oid = ANY (tables || sequences || ARRAY(SELECT indexrelid FROM pg_index WHERE indrelid = ANY (tables)))
+        WHERE o.oid = ANY (copied)
     ), part AS (
         SELECT c.original AS relation, s.is_copy, p.*
-        FROM copied c
+        FROM relation c
         CROSS JOIN LATERAL (VALUES (false, c.original), (true, c.copy)) AS s (is_copy, id)
         CROSS JOIN LATERAL (
             SELECT 'pg_attrdef'::regclass, a.attname, f.oid
@@ -29,7 +30,7 @@ BEGIN
             FROM pg_trigger t
             WHERE t.tgrelid = s.id AND NOT t.tgisinternal AND t.tgparentid = 0) AS p (class, name, id)
     ), pair AS (
-        SELECT 'pg_class'::regclass AS class, original, copy FROM copied
+        SELECT 'pg_class'::regclass AS class, original, copy FROM relation
         UNION ALL
         SELECT class, o.id, n.id
         FROM (SELECT * FROM part WHERE NOT is_copy) AS o
@@ -44,7 +45,7 @@ BEGIN
         CROSS JOIN LATERAL (VALUES (false, p.original), (true, p.copy)) AS s (is_copy, id)
         JOIN pg_depend d ON d.classid = p.class AND d.objid = s.id AND d.deptype NOT IN ('P', 'S')
          AND d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_constraint'::regclass, 'pg_extension'::regclass)
-        LEFT JOIN copied c ON NOT s.is_copy AND d.refclassid = 'pg_class'::regclass AND c.original = d.refobjid
+        LEFT JOIN relation c ON NOT s.is_copy AND d.refclassid = 'pg_class'::regclass AND c.original = d.refobjid
     ), difference AS (
         SELECT class, coalesce(original, copy) AS id FROM pair WHERE original IS NULL OR copy IS NULL
         UNION ALL
@@ -56,7 +57,7 @@ BEGIN
         UNION ALL
         SELECT 'pg_class'::regclass, c.original
         FROM unnest(shard_checks) AS name
-        JOIN copied c ON starts_with(name, quote_ident(c.relname) || '.')
+        JOIN relation c ON starts_with(name, quote_ident(c.relname) || '.')
         LEFT JOIN pg_constraint k ON k.conrelid = c.copy AND k.contype = 'c' AND format('%I.%I', c.relname, k.conname) = name
         WHERE k.oid IS NULL
            OR ARRAY['@extschema@.flake_shard(bigint, @extschema@.flake_layout)'::regprocedure::oid] IS DISTINCT FROM (
@@ -77,8 +78,8 @@ BEGIN
     FROM pg_depend d, pg_identify_object(d.classid, d.objid, 0) AS i
     WHERE d.refclassid = 'pg_namespace'::regclass AND d.refobjid = target_oid
       AND CASE d.classid
-          WHEN 'pg_class'::regclass THEN NOT EXISTS (SELECT FROM pg_class o JOIN pg_class n ON n.oid = d.objid
-                                                     WHERE o.relnamespace = source AND o.relname = n.relname)
+          WHEN 'pg_class'::regclass THEN NOT EXISTS (SELECT FROM pg_class o JOIN pg_class n ON n.relname = o.relname AND n.relkind = o.relkind
+                                                     WHERE o.oid = ANY (copied) AND n.oid = d.objid)
           WHEN 'pg_statistic_ext'::regclass THEN NOT EXISTS (SELECT FROM pg_statistic_ext x JOIN pg_class c ON c.oid = x.stxrelid
                                                              WHERE x.oid = d.objid AND c.relnamespace = target_oid)
           WHEN 'pg_default_acl'::regclass THEN false

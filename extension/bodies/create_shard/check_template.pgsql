@@ -114,6 +114,23 @@ BEGIN
                             pg_get_userbyid(problem.relowner), pg_get_userbyid(problem.role), problem.parent),
             HINT = 'Give both tables the same owner.';
     END IF;
+    -- Those who own the type of a column in a partition key can write checks for it,
+    -- which are evaluated where a partition's bounds are read.
+    SELECT c.relname, a.attname, c.relowner, u.stranger INTO problem
+    FROM pg_class c
+    JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid > 0
+     AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid = 0 AND d.deptype = 'i'
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid
+    CROSS JOIN LATERAL @extschema@._flake_type_owner(a.atttypid, c.relowner) AS u (stranger)
+    WHERE c.oid = ANY (tables) AND u.stranger IS NOT NULL
+    ORDER BY c.oid, a.attnum LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy table "%s" of schema "%s"', problem.relname, template),
+            DETAIL = format('PostgreSQL would evaluate checks of role "%s", which owns the type of column "%s" in the partition key, as role "%s".',
+                            problem.stranger, problem.attname, pg_get_userbyid(problem.relowner)),
+            HINT = 'Give the table and the type the same owner.';
+    END IF;
     SELECT c.relname, k.confrelid, f.code, c.relowner INTO problem
     FROM pg_constraint k
     JOIN pg_class c ON c.oid = k.conrelid
