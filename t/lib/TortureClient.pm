@@ -46,7 +46,7 @@ our @EXPORT = qw(
 );
 
 # What is minted from.  shift and epoch_ms give an id's time; their sources are
-# the README's table of presets.
+# the table of presets in docs/layouts.md.
 our %generators = (
 	flake_default => {
 		layout => 'instagram',
