@@ -559,6 +559,7 @@ recipe(
 			$output,
 			qr/^\d+ \['summer', 'autumn', 'winter'\] True$/m,
 			'rows in the order of time, with their time');
+		like($output, qr/^\w{11} summer$/m, 'found by its text form');
 		is_id_of($output =~ /^(\d+) \[/m, 'photos_photo', 'summer');
 		is( app('SELECT count(*), min(flake_shard(c.id)) FROM photos_comment AS c'
 				  . " JOIN photos_photo AS p ON p.id = photo_id WHERE name = 'summer'"
@@ -763,7 +764,7 @@ recipe(
 		is( $json,
 			qq([{"id":"$id","name":"summer"}]),
 			'found by time, as a string');
-		is("@rest", "@said", 'what becomes of ids in JSON, and as BigInt');
+		is("@rest", "@said", 'what becomes of ids in JSON, as BigInt and as text');
 		is(app("SELECT photo_id, flake_shard(id) FROM comment"),
 			"$id|5", 'the comment belongs to it');
 	});

@@ -57,13 +57,13 @@ check_state(const ShardState *state, int32 shard)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shard %d is detached", shard),
 				 errdetail("This server does not mint its ids any more."),
-				 errhint("Mint where the shard is now, or attach it here with flake_attach(). The view flake_shards says whether it is leased.")));
+				 errhint("Mint where the shard is now. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned where it was minted last. The view flake_shards says whether it is leased.")));
 	if (!state->attached && flake_require_attach)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shard %d is not attached", shard),
 				 errdetail("The setting \"flakeid.require_attach\" is on."),
-				 errhint("Mint where the shard is, or attach it here with flake_attach().")));
+				 errhint("Mint where the shard is. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned if one has minted it before.")));
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
 	if (state->in_doubt)
