@@ -23,7 +23,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('generator "%s" cannot mint ids of shard %s', generator, shard),
             DETAIL = problem.reason,
-            HINT = 'Migrate to another shard or generator, or attach the shard before with flake_attach().';
+            HINT = 'Migrate to another shard or generator. Attach the shard only if no other server mints it: flake_attach(), with "after" set to what flake_detach() returned where it was minted last.';
     END IF;
 
     largest := @extschema@._flake_largest(ticket, target, attribute);
