@@ -530,6 +530,52 @@ foreach my $race (@races)
 	end_session($hers, $caller);
 }
 
+# Names that format() would take for its own signs: of the extension's schema, beside
+# which there is the one that would come out, and of a grantor.
+$node->safe_psql('postgres', 'CREATE ROLE "a%%b"');
+foreach my $schema ([ 'e%%', 'e%' ], [ 'flake 100%', 'other' ])
+{
+	my ($of_extension, $beside) = map { qq("$_") } @$schema;
+	my $db = 'percent_' . ++$n;
+	my $from = -s $node->logfile;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db OWNER mallory");
+	$node->safe_psql($db, qq{
+		SET SESSION AUTHORIZATION mallory;
+		CREATE SCHEMA $of_extension;
+		CREATE SCHEMA $beside;
+		GRANT USAGE ON SCHEMA $of_extension, $beside TO PUBLIC;
+		CREATE EXTENSION flakeid SCHEMA $of_extension;
+		CREATE FUNCTION $beside._flake_copy_index(oid, regclass) RETURNS void LANGUAGE plpgsql
+			AS \$\$ BEGIN RAISE LOG 'trap 21 as %', current_user; END \$\$;
+		CREATE FUNCTION $beside.flake_id(int) RETURNS bigint LANGUAGE plpgsql
+			AS \$\$ BEGIN RAISE LOG 'trap 22 as %', current_user; RETURN 1000; END \$\$;
+		RESET SESSION AUTHORIZATION;
+		CREATE SCHEMA tmpl;
+		CREATE TABLE tmpl.t (id bigint PRIMARY KEY DEFAULT $of_extension.flake_id(0), x int);
+		GRANT USAGE ON SCHEMA tmpl TO "a%%b";
+		GRANT SELECT ON tmpl.t TO "a%%b" WITH GRANT OPTION;
+		SET ROLE "a%%b";
+		GRANT SELECT ON tmpl.t TO mallory;
+		RESET ROLE;
+		SELECT $of_extension.flake_create_shard(1, 'tmpl');
+		INSERT INTO tmpl_1.t (x) VALUES (1);
+		CREATE TABLE public.item (id serial PRIMARY KEY, x int);
+		SELECT $of_extension.flake_migrate('public.item', 'id', 1);
+		INSERT INTO public.item (x) VALUES (2);
+	});
+	is( join(' ', slurp_file($node->logfile, $from) =~ /trap \d+ as \w+/g),
+		'',
+		"an extension in schema $of_extension: nothing beside it is executed");
+	is( $node->safe_psql($db,
+			q(SELECT relacl FROM pg_class WHERE oid = 'tmpl_1.t'::regclass)
+		  ) =~ s/^\{|\}\z//gr,
+		$node->safe_psql($db,
+			q(SELECT relacl FROM pg_class WHERE oid = 'tmpl.t'::regclass)
+		  ) =~ s/^\{|\}\z//gr,
+		'a copy has the privileges of its template, whatever a grantor is called');
+}
+
 is( $node->safe_psql(
 		'postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}),
 	'f',

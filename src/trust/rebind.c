@@ -136,6 +136,15 @@ forget_constants(Node *node, void *context)
 		return false;
 	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
 		((A_Const *) ((TypeCast *) node)->arg)->isnull = true;
+
+	/* The walker leaves this clause out. */
+	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)
+	{
+		CTECycleClause *cycle = ((CommonTableExpr *) node)->cycle_clause;
+
+		(void) forget_constants(cycle->cycle_mark_value, context);
+		(void) forget_constants(cycle->cycle_mark_default, context);
+	}
 	return raw_expression_tree_walker(node, forget_constants, context);
 }
 

@@ -45,8 +45,8 @@ BEGIN
                                 (@extschema@.flake_layout_info(minted.layout)).shards - 1);
         END IF;
         defaults := defaults || ARRAY[[minted.relowner::text, format('%I.%I', target, minted.relname), NULL,
-            format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)',
-                   target, minted.relname, minted.attname, shard,
+            format('ALTER TABLE ONLY %I.%I ALTER COLUMN %I SET DEFAULT %s.flake_id(%s%s)',
+                   target, minted.relname, minted.attname, '@extschema@', shard,
                    CASE WHEN minted.generator IS NOT NULL THEN format(', %L::regclass', minted.generator) END)]];
 
         mints := mints || to_jsonb(minted);
@@ -71,8 +71,8 @@ BEGIN
             SELECT k.oid
             FROM pg_constraint k
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
-            CROSS JOIN LATERAL (VALUES (format('CHECK ((@extschema@.flake_shard(%I', a.attname)),
-                                       (format('CHECK ((@extschema@.flake_shard((%I)::bigint', a.attname))) AS begins (text)
+            CROSS JOIN LATERAL (VALUES (format('CHECK ((%s.flake_shard(%I', '@extschema@', a.attname)),
+                                       (format('CHECK ((%s.flake_shard((%I)::bigint', '@extschema@', a.attname))) AS begins (text)
             WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
               AND starts_with(pg_get_constraintdef(k.oid), begins.text)
               AND substr(pg_get_constraintdef(k.oid), length(begins.text) + 1) ~ '^(, ''[^'']*''::.*flake_layout)?\) = \d+\)\)');
@@ -109,9 +109,9 @@ BEGIN
             CONTINUE WHEN NOT written.mints AND written.old_checks = '{}';
             shard_checks := shard_checks || format('%I.%I', written.relname, check_name);
             checks := checks || ARRAY[[written.relowner::text, written.copy, NULL,
-                format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (@extschema@.flake_shard(%I%s%s) = %s)',
-                       written.copy, check_name, minted.attname, CASE WHEN written.atttypid <> 'bigint'::regtype THEN '::bigint' END,
-                       CASE WHEN minted.is_named THEN format(', %L::@extschema@.flake_layout', minted.layout) END, shard)]];
+                format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s.flake_shard(%I%s%s) = %s)',
+                       written.copy, check_name, '@extschema@', minted.attname, CASE WHEN written.atttypid <> 'bigint'::regtype THEN '::bigint' END,
+                       CASE WHEN minted.is_named THEN format(', %L::%s.flake_layout', minted.layout, '@extschema@') END, shard)]];
         END LOOP;
     END LOOP;
     IF checks IS NULL THEN

@@ -26,19 +26,20 @@ BEGIN
              AND d.defaclobjtype = CASE o.type WHEN 's' THEN 'S' ELSE o.type END
         ), command AS (
             SELECT DISTINCT 1 AS stage, 0::bigint AS place, l.name, l.relation, l.owner, l.owner AS role, e.grantee, 'REVOKE ALL ON %1$s FROM %3$s' AS command,
-                   NULL AS rights
+                   NULL AS granted_by, NULL AS rights
             FROM list l, aclexplode(l.defaclacl) AS e WHERE e.grantee <> l.owner
             UNION ALL
             SELECT 2, min(e.place), l.name, l.relation, l.owner, e.grantor, e.grantee,
-                   'GRANT %2$s ON %1$s TO %3$s' || CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
-                   || CASE WHEN e.grantor <> l.owner THEN ' GRANTED BY ' || quote_ident(pg_get_userbyid(e.grantor)) ELSE '' END,
+                   'GRANT %2$s ON %1$s TO %3$s' || CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION%4$s' ELSE '%4$s' END,
+                   CASE WHEN e.grantor <> l.owner THEN ' GRANTED BY ' || quote_ident(pg_get_userbyid(e.grantor)) END,
                    string_agg(e.privilege_type || coalesce(' (' || quote_ident(l.attname) || ')', ''), ', ')
             FROM list l, aclexplode(CASE WHEN l.defaclacl IS NULL THEN l.acl ELSE coalesce(l.acl, l.all_rights) END)
                          WITH ORDINALITY AS e (grantor, grantee, privilege_type, is_grantable, place)
             WHERE e.grantee <> l.owner OR l.defaclacl IS NOT NULL
             GROUP BY l.name, l.relation, l.owner, e.grantor, e.grantee, e.is_grantable, l.attname
             UNION ALL
-            SELECT 3, 0, l.name, l.relation, l.owner, l.owner, l.owner, 'REVOKE %2$s ON %1$s FROM %3$s', string_agg(e.privilege_type, ', ')
+            SELECT 3, 0, l.name, l.relation, l.owner, l.owner, l.owner, 'REVOKE %2$s ON %1$s FROM %3$s', NULL,
+                   string_agg(e.privilege_type, ', ')
             FROM list l, aclexplode(l.all_rights) AS e
             WHERE e.grantee = l.owner AND l.acl IS NOT NULL AND l.attname IS NULL
               AND NOT EXISTS (SELECT FROM aclexplode(l.acl) AS h WHERE h.grantee = l.owner AND h.privilege_type = e.privilege_type)
@@ -46,7 +47,7 @@ BEGIN
         )
         SELECT stage, relation IS NULL AS is_schema,
                ARRAY[role::text, CASE WHEN role = owner THEN relation END, NULL,
-                     format(command, name, rights, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END)] AS step
+                     format(command, name, rights, CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END, granted_by)] AS step
         FROM command ORDER BY stage, name, place
     LOOP
         IF written.stage = 3 THEN

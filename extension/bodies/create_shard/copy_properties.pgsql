@@ -16,7 +16,7 @@ BEGIN
     -- Keys, then other indexes, under their names
     steps := steps || ARRAY(
         SELECT ARRAY[c.relowner::text, format('%I.%I', target, c.relname), NULL,
-                     format('SELECT @extschema@._flake_copy_index(%L::oid, %L::regclass)', i.indexrelid, format('%I.%I', target, c.relname))]
+                     format('SELECT %s._flake_copy_index(%L::oid, %L::regclass)', '@extschema@', i.indexrelid, format('%I.%I', target, c.relname))]
         FROM pg_index i
         JOIN pg_class c ON c.oid = i.indrelid
         LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')

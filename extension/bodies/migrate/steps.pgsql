@@ -57,7 +57,7 @@ BEGIN
               SELECT u.relation, u.attname, NULL FROM unnest(relations, attributes) AS u (relation, attname)) AS t (relation, name, command)
         JOIN pg_class c ON c.oid = t.relation);
     steps := steps || ARRAY[[caller::text, target::text, target::oid::text,
-        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.flake_id(%s%s)', target, attribute, shard,
+        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s.flake_id(%s%s)', target, attribute, '@extschema@', shard,
                CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END)]];
     IF drop_sequence AND sequence.oid IS NOT NULL AND col.attidentity = '' THEN
         steps := steps || ARRAY[[caller::text, sequence.oid::regclass::text, sequence.oid::text, format('DROP SEQUENCE %s', sequence.oid::regclass)]];
