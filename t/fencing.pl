@@ -721,6 +721,7 @@ $node->safe_psql('postgres', 'CREATE DATABASE attached');
 	value($owner, q(CREATE EXTENSION flakeid; SELECT flake_create_generator('attached_id')));
 	value($owner, q(SELECT flake_attach(7, generator => 'attached_id')));
 	value($minter, $mint_attached);
+	value($minter, 'SELECT flake_uuid()');
 	value($owner, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid');
 	is(code($_, $mint_attached),
 		'55000', 'flakeid.require_attach: not attached in a new extension, an error')
@@ -728,6 +729,21 @@ $node->safe_psql('postgres', 'CREATE DATABASE attached');
 	end_session($minter, $owner);
 }
 require_attach('off');
+
+# Rows that are written while the table is not as the extension has made it, or without
+# its trigger, count afterwards.
+value($one, 'SELECT flake_id(30), flake_id(31)');
+my $detached_by_hand =
+  q{INSERT INTO flake_shard_state VALUES ('flake_default', %d, false, NULL, now())};
+value($admin, $_)
+  foreach 'CREATE INDEX not_expected ON flake_shard_state ((shard + 1))',
+  sprintf($detached_by_hand, 30), 'DROP INDEX not_expected';
+value($admin, $_)
+  foreach 'BEGIN', 'ALTER TABLE flake_shard_state DISABLE TRIGGER keep_state',
+  sprintf($detached_by_hand, 31),
+  'ALTER TABLE flake_shard_state ENABLE ALWAYS TRIGGER keep_state', 'COMMIT';
+is(code($one, "SELECT flake_id($_)"), '55000', "written by hand: $_ is detached")
+  foreach 30, 31;
 like(value($_, 'SELECT flake_id(15)'),
 	qr/^\d+$/, 'flakeid.require_attach off: not attached, ids')
   foreach $one, $two;

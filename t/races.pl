@@ -562,6 +562,13 @@ ok(is_waiting($one, '0 = ANY (pg_blocking_pids(pid))'),
 value($two, q(COMMIT PREPARED 'by hand'));
 is(error_code(get_answer($one)), '55000', 'open: and what it has written counts');
 
+value($two, 'SET synchronous_commit = off');
+my $written =
+  value($two, sprintf("$by_hand RETURNING pg_current_wal_insert_lsn()", 820));
+value($two, 'RESET synchronous_commit');
+is(value($two, "SELECT pg_current_wal_flush_lsn() >= '$written'::pg_lsn"),
+	't', 'a row written by hand is on disk, whatever synchronous_commit says');
+
 # In one session: who has closed it has the lock till its commit.
 value($one, 'SELECT flake_attach(4); SELECT flake_id(4)');
 stop_at($two, 'exit close_slot', 'BEGIN; SELECT flake_detach(4)');

@@ -392,7 +392,8 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 void
 flake_generator_mark_checked(Generator *generator, Oid table)
 {
-	checked_in = table;
+	if (OidIsValid(table))
+		checked_in = table;
 	generator->recent.checked = true;
 	slot_cache_lookup(generator->slots, generator->recent.shard)->checked = true;
 }

@@ -70,6 +70,9 @@ close_written(void)
 	if (!all_are_written && written_shards == NIL)
 		return;
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_CHANGE_STATE, true);
+
+	/* A change that is forgotten in a crash would let ids repeat. */
+	ForceSyncCommit();
 	if (all_are_written)
 		flake_shmem_each_slot(close_one, NULL);
 	foreach(lc, written_shards)
@@ -201,7 +204,11 @@ keep_row(const TriggerData *data, Oid function)
 	OwnTable	table;
 
 	if (!flake_own_table_try_open(id, function, AccessShareLock, &table))
+	{
+		/* It may be as it was by the time of the commit. */
+		all_are_written |= flake_own_table_is_of(data->tg_relation, function);
 		return true;
+	}
 	if (RelationGetRelid(table.rel) == RelationGetRelid(data->tg_relation))
 	{
 		TupleDesc	desc = RelationGetDescr(table.rel);
@@ -270,7 +277,6 @@ keep_trigger(Relation rel, const char *name)
 		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
 			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
-		all_are_written = true;
 		if (!ConditionalLockRelation(rel, ShareRowExclusiveLock))
 			return;
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
@@ -291,8 +297,9 @@ keep_trigger(Relation rel, const char *name)
  *
  * What pg_dump --data-only --disable-triggers writes ends with ENABLE TRIGGER ALL,
  * after which the triggers of flake_keep_state() would no longer fire for what
- * logical replication brings.  Rows were written that it has not seen, so they count
- * from now on for all shards.  A trigger that was disabled by intent stays so.
+ * logical replication brings.  Rows were written that it has not seen, so after any
+ * change of the tables they count for all shards.  A trigger that was disabled by
+ * intent stays so.
  */
 Datum
 flake_keep_triggers(PG_FUNCTION_ARGS)
@@ -311,6 +318,9 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 		if (!flake_own_table_try_open(tables[i], fcinfo->flinfo->fn_oid,
 									  AccessShareLock, &table))
 			continue;
+
+		/* This transaction may have written rows without the trigger. */
+		all_are_written |= CheckRelationLockedByMe(table.rel, ShareRowExclusiveLock, true);
 		keep_trigger(table.rel, "keep_state");
 		CommandCounterIncrement();
 		keep_trigger(table.rel, "keep_rows");

@@ -39,6 +39,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -114,8 +115,8 @@ static const struct
 };
 
 /* T1: whether it belongs to the function. */
-static bool
-is_of_function(Relation rel, Oid function)
+bool
+flake_own_table_is_of(Relation rel, Oid function)
 {
 	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
 	Form_pg_proc form;
@@ -218,7 +219,10 @@ is_index_of(Relation index, Oid access_method, const AttrNumber keys[MAX_OWN_KEY
 	return true;
 }
 
-/* T3: finds the indexes; whether all are as they must be. */
+/*
+ * T3: finds the indexes; whether all are as they must be.  Those that the table is
+ * going to be read by stay locked until it is closed, as it is.
+ */
 static bool
 find_indexes(OwnTable *table, OwnTableId id)
 {
@@ -231,14 +235,21 @@ find_indexes(OwnTable *table, OwnTableId id)
 	foreach(lc, indexes)
 	{
 		Relation	index = relation_open(lfirst_oid(lc), AccessShareLock);
+		Oid		   *place = NULL;
 
 		all_are_plain &= is_plain_index(index);
 		if (is_index_of(index, definitions[id].access_method, definitions[id].keys))
-			table->index = RelationGetRelid(index);
+			place = &table->index;
 		else if (definitions[id].second_keys[0] != 0 &&
 				 is_index_of(index, BTREE_AM_OID, definitions[id].second_keys))
-			table->second_index = RelationGetRelid(index);
-		relation_close(index, AccessShareLock);
+			place = &table->second_index;
+		if (place == NULL || OidIsValid(*place))
+			relation_close(index, AccessShareLock);
+		else
+		{
+			*place = RelationGetRelid(index);
+			relation_close(index, NoLock);
+		}
 	}
 	list_free(indexes);
 	return all_are_plain && OidIsValid(table->index) &&
@@ -275,7 +286,7 @@ open_by_name(const char *name, Oid function, LOCKMODE lock)
 static bool
 is_as_expected(OwnTable *table, OwnTableId id, Oid function)
 {
-	return is_of_function(table->rel, function) &&
+	return flake_own_table_is_of(table->rel, function) &&
 		has_columns(table->rel, id) &&
 		find_indexes(table, id);
 }
@@ -298,6 +309,15 @@ flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 	return table;
 }
 
+static void
+unlock_indexes(const OwnTable *table)
+{
+	if (OidIsValid(table->index))
+		UnlockRelationOid(table->index, AccessShareLock);
+	if (OidIsValid(table->second_index))
+		UnlockRelationOid(table->second_index, AccessShareLock);
+}
+
 bool
 flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, OwnTable *table)
 {
@@ -308,8 +328,11 @@ flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, OwnTable *t
 	table->rel = OidIsValid(oid) ? try_relation_open(oid, lock) : NULL;
 	if (table->rel == NULL)
 		return false;
+	table->index = InvalidOid;
+	table->second_index = InvalidOid;
 	if (is_as_expected(table, id, function))
 		return true;
+	unlock_indexes(table);
 	relation_close(table->rel, lock);
 	return false;
 }
@@ -317,6 +340,7 @@ flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, OwnTable *t
 void
 flake_own_table_close(OwnTable *table)
 {
+	unlock_indexes(table);
 	relation_close(table->rel,
 				   table->lock == AccessShareLock ? AccessShareLock : NoLock);
 }

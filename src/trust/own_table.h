@@ -76,6 +76,9 @@ extern OwnTable flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock,
 									 OwnTable *table);
 
+/* T1: whether a relation is of the extension that a function belongs to. */
+extern bool flake_own_table_is_of(Relation rel, Oid function);
+
 /* Closes it, and keeps the lock if it is one for changes. */
 extern void flake_own_table_close(OwnTable *table);
 
