@@ -811,6 +811,37 @@ recipe(
 	});
 
 
+# Debian's packages of Go are sources, which lie here.
+my $gopath = '/usr/share/gocode';
+
+recipe(
+	'go',
+	ready => -d "$gopath/src/github.com/jackc/pgx/v4"
+	  && first_working(['go'], 'version'),
+	packages => 'golang-go golang-github-jackc-pgx-v4-dev',
+	version => [ 'go', 'version' ],
+	test => sub {
+		my ($directory) = @_;
+
+		app_with_tables();
+		write_files('go', $directory);
+
+		local $ENV{GOCACHE} = "$directory/cache";
+		my ($shell) = blocks_of('go', 'sh');
+		my @lines = split /\n/, shell('app.go', $directory, $shell->{text});
+
+		like(
+			shift @lines,
+			qr/^\{"id":"\d+","name":"summer"\} 1$/,
+			'an id in JSON is a string; found by time');
+		is(shift @lines, '11 summer true',
+			'found by its text; a text that is no id is 22P02');
+		my $id = app('SELECT id FROM photo');
+		is(app("SELECT photo_id, flake_shard(id) FROM comment"),
+			"$id|5", 'the comment belongs to it');
+	});
+
+
 recipe(
 	'pg_dump',
 	ready => 1,
