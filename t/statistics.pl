@@ -232,10 +232,53 @@ is_deeply(\@explained, \@alerts, 'the page explains the alerts, in their order')
 
 SKIP:
 {
-	skip 'promtool is not installed (prometheus)', 1
+	skip 'promtool is not installed (prometheus)', 2
 	  unless grep { -x "$_/promtool" } split /:/, $ENV{PATH};
 	command_ok([ 'promtool', 'check', 'rules', "$files/alerts.yaml" ],
 		'Prometheus takes the alerts');
+
+	# Of two servers one has metrics, and a clock that is a year ahead; then none has.
+	my $test = PostgreSQL::Test::Utils::tempdir . '/alerts_test.yaml';
+	append_to_file(
+		$test, qq(
+rule_files: [$files/alerts.yaml]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {series: 'up{job="postgres", instance="a"}', values: '1x40'}
+      - {series: 'up{job="postgres", instance="b"}', values: '1x40'}
+      - {series: 'flakeid_generator_lifetime_left_seconds{instance="a"}', values: '1e9x20'}
+      - {series: 'flakeid_clock_steps_back_total{instance="a"}', values: '_x9 1x30'}
+      - {series: 'flakeid_clock_steps_back_total{instance="b"}', values: '_x9 0x30'}
+      - {series: 'node_time_seconds{instance="a"}', values: '31536000+60x40'}
+      - {series: 'node_time_seconds{instance="b"}', values: '0+60x40'}
+    promql_expr_test:
+      - expr: count by (instance) (ALERTS{alertname="FlakeidNotMonitored", alertstate="firing"})
+        eval_time: 15m
+        exp_samples: [{labels: '{instance="b"}', value: 1}]
+      - expr: count by (instance) (ALERTS{alertname="FlakeidNotMonitored", alertstate="firing"})
+        eval_time: 39m
+        exp_samples: [{labels: '{instance="a"}', value: 1}, {labels: '{instance="b"}', value: 1}]
+      - expr: count by (instance) (ALERTS{alertname="FlakeidClockSetBack", alertstate="firing"})
+        eval_time: 12m
+        exp_samples: [{labels: '{instance="a"}', value: 1}]
+      - expr: count(ALERTS{alertname="FlakeidClockSetBack"})
+        eval_time: 30m
+        exp_samples: []
+      - expr: count by (instance) (ALERTS{alertname="FlakeidHostClockWrong", alertstate="firing"})
+        eval_time: 12m
+        exp_samples: [{labels: '{instance="a"}', value: 1}]
+  - interval: 1m		# a job of another name
+    input_series:
+      - {series: 'up{job="other", instance="a"}', values: '1x40'}
+    promql_expr_test:
+      - expr: count(ALERTS{alertname="FlakeidNotMonitored", alertstate="firing"})
+        eval_time: 15m
+        exp_samples: [{labels: '{}', value: 1}]
+) =~ s/\t+#.*//r);
+	command_ok([ 'promtool', 'test', 'rules', $test ],
+		'alerts fire when they should');
 }
 
 my ($exporter) =

@@ -237,7 +237,7 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 				 errdetail("An id may be %s ahead of the clock (\"flakeid.max_ahead\"), and waiting another %s for the clock would exceed %s (\"flakeid.max_wait\").",
 						   duration(max_ahead_us()), duration(excess_us),
 						   duration(max_wait_us)),
-				 errhint("If the clock was set back, correct it, or wait until it has caught up. If it is right, more ids are wanted than one shard has; use more shards.")));
+				 errhint("If the clock was set back, correct it, or wait until it has caught up. If it is right and far behind, it was ahead when ids were minted: see flake_rewind(). Else more ids are wanted than one shard has; use more shards.")));
 
 	if (INSTR_TIME_IS_ZERO(*waiting_since))
 	{
