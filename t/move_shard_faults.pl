@@ -308,7 +308,7 @@ like($printed, $_, "all kinds of faults: $_")
   qr/trigger as_replica .* is ENABLE REPLICA/,
   qr/function bad_10\.flakeid_fence\(\) belongs to app/,
   $node{beta}->pg_version < 16
-  ? qr/table bad_10\.of_app has checks.* of its owner app,.*--trust-owners/
+  ? qr/constraint of_app_id_check of table bad_10\.of_app is of app,.*--trust-owners/
   : ();
 unlike($printed, $_, "no fault: $_")
   foreach qr/incomparable\.(id|e|f)/, qr/full_with_key/, qr/trigger origin/,
