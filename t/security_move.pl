@@ -217,13 +217,15 @@ is_refused(
 
 my $pair =
   'CREATE TABLE S.b (id bigint PRIMARY KEY, x int); CREATE TABLE S.a (id bigint PRIMARY KEY, b bigint REFERENCES S.b);';
+my $diff =
+  q(CREATE FUNCTION S.diff(float8, float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT S.trap(1)::float8';);
 my %traps = (
 	'a statistics object' =>
 	  'CREATE STATISTICS S.s ON (x + S.trap(1)), id FROM S.b',
 	"an index's predicate"  => 'CREATE INDEX i ON S.b (x) WHERE S.trap(1) > 0',
 	"an index's expression" => 'CREATE INDEX i ON S.b ((x + S.trap(1)))',
 	'an operator' =>
-	  'CREATE OPERATOR S.+++ (rightarg = int, function = S.trap); CREATE INDEX i ON S.b (x) WHERE OPERATOR(S.+++) 1 > 0',
+	  'CREATE OPERATOR S.@@@ (rightarg = int, function = S.trap); CREATE INDEX i ON S.b (x) WHERE (OPERATOR(S.@@@) 1) > 0',
 	'a check' => 'ALTER TABLE S.b ADD CHECK (x > S.trap(1))',
 	'a generated column' =>
 	  'ALTER TABLE S.b ADD g int GENERATED ALWAYS AS (S.trap(1)) STORED',
@@ -232,17 +234,18 @@ my %traps = (
 	'an exclusion constraint' =>
 	  'ALTER TABLE S.b ADD EXCLUDE (x WITH =) WHERE (S.trap(1) > 0)',
 	"a range's subtype_diff" =>
-	  q(CREATE FUNCTION S.diff(float8, float8) RETURNS float8 IMMUTABLE LANGUAGE sql AS 'SELECT S.trap(1)::float8'; CREATE TYPE S.r AS RANGE (subtype = float8, subtype_diff = S.diff); ALTER TABLE S.b ADD r S.r));
+	  q(CREATE TYPE S.r AS RANGE (subtype = float8, subtype_diff = S.diff); ALTER TABLE S.b ADD r S.r));
 foreach my $name (sort keys %traps)
 {
 	is_refused($name, qr/is of mallory|goes by .* of mallory/,
-		mallory => "$pair $traps{$name}");
+		mallory => "$diff $pair $traps{$name}");
 
 	# Of a superuser's table, but with her function: as from version 16 on.
 	is_refused(
 		"$name of a superuser's table",
 		qr/goes by (?:function|operator) .* of mallory/,
-		later => "$pair $traps{$name}");
+		mallory => $diff,
+		later   => "$pair $traps{$name}");
 }
 
 # A function of the superuser's, whose text comes to mean hers.
