@@ -732,18 +732,18 @@ require_attach('off');
 
 # Rows that are written while the table is not as the extension has made it, or without
 # its trigger, count afterwards.
-value($one, 'SELECT flake_id(30), flake_id(31)');
+value($one, 'SELECT flake_id(7300), flake_id(7301)');
 my $detached_by_hand =
   q{INSERT INTO flake_shard_state VALUES ('flake_default', %d, false, NULL, now())};
 value($admin, $_)
   foreach 'CREATE INDEX not_expected ON flake_shard_state ((shard + 1))',
-  sprintf($detached_by_hand, 30), 'DROP INDEX not_expected';
+  sprintf($detached_by_hand, 7300), 'DROP INDEX not_expected';
 value($admin, $_)
   foreach 'BEGIN', 'ALTER TABLE flake_shard_state DISABLE TRIGGER keep_state',
-  sprintf($detached_by_hand, 31),
+  sprintf($detached_by_hand, 7301),
   'ALTER TABLE flake_shard_state ENABLE ALWAYS TRIGGER keep_state', 'COMMIT';
 is(code($one, "SELECT flake_id($_)"), '55000', "written by hand: $_ is detached")
-  foreach 30, 31;
+  foreach 7300, 7301;
 like(value($_, 'SELECT flake_id(15)'),
 	qr/^\d+$/, 'flakeid.require_attach off: not attached, ids')
   foreach $one, $two;
