@@ -314,6 +314,17 @@ CREATE TABLE r (id int REFERENCES t (id));
 REVOKE SELECT ON t FROM flake_other;
 SELECT code, message FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
 GRANT SELECT ON t TO flake_other;
+-- rows that the check of a foreign key would not see
+INSERT INTO t DEFAULT VALUES;
+INSERT INTO r SELECT id FROM t;
+ALTER TABLE t ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+SELECT code, detail FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
+ALTER TABLE r ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+ALTER TABLE t NO FORCE ROW LEVEL SECURITY;
+BEGIN;
+SELECT count(*) > 0 AS migrated FROM public.flake_migrate('kept.t', 'id', 9);
+ROLLBACK;
+ALTER TABLE t DISABLE ROW LEVEL SECURITY;
 DROP TABLE r;
 CREATE VIEW v AS SELECT id FROM t;
 ALTER VIEW v OWNER TO flake_other;

@@ -158,7 +158,12 @@
         CROSS JOIN LATERAL (VALUES
             ('is not valid, and inherited', con.contype IN ('c', 'n') AND NOT con.convalidated
                 AND (con.coninhcount > 0 OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = con.conrelid))),
-            ('has an operator that is not PostgreSQL''s', EXISTS (SELECT FROM unnest(con.conexclop) AS o (oid) WHERE o.oid >= 16384))) AS p (reason, is_unlike)
+            ('has an operator that is not PostgreSQL''s', EXISTS (SELECT FROM unnest(con.conexclop) AS o (oid) WHERE o.oid >= 16384)),
+            -- PostgreSQL checks it again with the rights of the owner, to whom rows are missing (RI_Initial_Check)
+            ('refers to a table with FORCE ROW LEVEL SECURITY', con.contype = 'f' AND con.convalidated AND EXISTS (
+                SELECT FROM pg_class r JOIN pg_roles o ON o.oid = r.relowner
+                WHERE r.oid = con.confrelid AND r.relrowsecurity AND r.relforcerowsecurity
+                  AND NOT o.rolsuper AND NOT o.rolbypassrls))) AS p (reason, is_unlike)
         WHERE p.is_unlike
         UNION ALL       -- what is stored there would be read as if it had another type
         SELECT 24, format('column "%s" of table %s', a.attname, c.oid::regclass), format('is of type %s', format_type(a.atttypid, NULL))
