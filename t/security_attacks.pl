@@ -15,6 +15,7 @@ use lib "$FindBin::RealBin/lib";
 use FlakeTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(usleep);
 
 my $node = start_server(
 	'main',
@@ -484,7 +485,7 @@ foreach my $attack (@attacks)
 }
 
 # What she does in a transaction for whose end the call waits: name => as superuser,
-# her statements, the call, its code.
+# her statements, the call, its code, and what she does by then in other sessions.
 my @races = (
 	[
 		'the default partition gets a check',
@@ -503,15 +504,45 @@ my @races = (
 		q{SET ROLE alice; SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
 		'55000'
 	],
+	[
+		'of two tables that refer to a partition, one is replaced while the other is waited for',
+		'GRANT ALL ON SCHEMA public TO alice, mallory; SET ROLE alice; CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES ON public.p TO mallory;}
+		  . ' SET ROLE mallory; CREATE TABLE mal.fk (x bigint REFERENCES public.p, b int); CREATE TABLE mal.fk2 (x bigint REFERENCES public.p, b int);'
+		  . ' GRANT SELECT ON mal.fk, mal.fk2 TO alice',
+		'LOCK TABLE mal.fk IN ROW EXCLUSIVE MODE',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01')},
+		'55000',
+		'ALTER TABLE mal.fk2 RENAME TO real; CREATE TABLE mal.fk2 (x bigint, b int); GRANT REFERENCES ON mal.fk2 TO alice;'
+		  . ' CREATE INDEX ON mal.real (b) WHERE mal.trap(23)'
+	],
+	[
+		'a type of a view gets another in its place, with the schema',
+		q{CREATE TYPE mal.mood AS ENUM ('a'); SET ROLE mallory; CREATE SCHEMA data; CREATE TABLE data.t (id serial PRIMARY KEY);}
+		  . q{ CREATE VIEW data.v AS SELECT id, '{a}'::mal.mood[] AS c FROM data.t},
+		'ALTER SCHEMA mal RENAME TO mal_old; CREATE SCHEMA mal; CREATE DOMAIN mal.mood AS text CHECK (mal_old.trap(24))',
+		q{SELECT ext.flake_migrate('data.t', 'id', 1)},
+		'none'
+	],
+	[
+		'what a template refers to is replaced',
+		'CREATE SCHEMA a AUTHORIZATION alice; SET ROLE mallory; CREATE TABLE mal.t (id bigint PRIMARY KEY, b int); GRANT SELECT, REFERENCES ON mal.t TO alice;'
+		  . ' SET ROLE alice; CREATE TABLE a.a (id bigint PRIMARY KEY DEFAULT ext.flake_id(0), t bigint REFERENCES mal.t)',
+		'CREATE SCHEMA a_1',
+		q{SELECT ext.flake_create_shard(1, 'a')},
+		'23505',
+		'ALTER TABLE mal.t RENAME TO t_old; SELECT mal.replaced()'
+	],
 );
 
 foreach my $race (@races)
 {
-	my ($name, $superuser, $mallory, $call, $expected) = @$race;
+	my ($name, $superuser, $mallory, $call, $expected, $meanwhile) = @$race;
 	my $db = 'race_' . ++$n;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
-	$node->safe_psql($db, $superuser);
+	$node->safe_psql($db,
+		"CREATE FUNCTION mal.replaced() RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN RAISE LOG 'trap 25 as %', 'nobody'; END \$\$; $superuser");
 
 	my $hers   = new_session($node, $db);
 	my $caller = new_session($node, $db);
@@ -520,14 +551,86 @@ foreach my $race (@races)
 	ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
 	send_query($caller, "$call;");
 	wait_for_waiters($node, 1);
+	$node->psql($db, "SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; $meanwhile")
+	  if $meanwhile;
 	ask($hers, 'COMMIT;');
-	is(error_code(get_answer($caller)), $expected, "$name: it is refused");
+	is(error_code(get_answer($caller)) =~ s/, but.*//sr,
+		$expected, $expected eq 'none' ? "$name: it works" : "$name: it is refused");
 	is( join(' ',
 			grep { $_ ne 'mallory' }
 			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
 		'',
 		"$name: nothing of hers is executed as another");
 	end_session($hers, $caller);
+}
+
+# A transaction that does not see what she has done meanwhile.
+{
+	my $db = 'race_' . ++$n;
+	my $caller;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db,
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON public.p TO mallory;'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' CREATE TABLE mal.d PARTITION OF public.p DEFAULT; ALTER TABLE mal.d OWNER TO mallory; CREATE TABLE public.s (id serial)');
+	foreach my $level ('REPEATABLE READ', 'SERIALIZABLE')
+	{
+		my $from = -s $node->logfile;
+
+		$caller = new_session($node, $db);
+		ask($caller, "BEGIN ISOLATION LEVEL $level; SELECT count(*) FROM pg_class;");
+		$node->safe_psql($db,
+			'SET SESSION AUTHORIZATION mallory; ALTER TABLE mal.d ADD CHECK (mal.trap(26));'
+			  . ' CREATE TABLE mal.fk (x bigint REFERENCES public.p, b int); CREATE INDEX ON mal.fk (b) WHERE mal.trap(27)')
+		  if $level eq 'REPEATABLE READ';
+		foreach my $call (
+			q{ext.flake_create_partitions('public.p', '1 day', '2026-01-01', '2026-01-02')},
+			q{ext.flake_drop_partitions('public.p', '2025-03-01')},
+			q{ext.flake_create_shard(1, 'tmpl')},
+			q{ext.flake_migrate('public.s', 'id', 1)},
+			q{ext.flake_migrate('public.s', 'id', 1, dry_run => true)})
+		{
+			send_query($caller, "SAVEPOINT s; SELECT $call;");
+			is(error_code(get_answer($caller)), '25001', "$level: $call is refused");
+			ask($caller, 'ROLLBACK TO s;');
+		}
+		is( join(' ', grep { $_ ne 'mallory' } slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
+			'', "$level: nothing of hers is executed as another");
+		end_session($caller);
+	}
+}
+
+# The sequence of a column moves to a schema of hers while a dry run waits for it, and
+# while that waits once more, another schema gets the name.
+{
+	my $db = 'race_' . ++$n;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db, q{
+		SET ROLE mallory;
+		CREATE SCHEMA s; CREATE SCHEMA m2; CREATE SCHEMA m4;
+		CREATE TABLE s.t (id int GENERATED ALWAYS AS IDENTITY);
+		CREATE FUNCTION m4.evil() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'trap 28 as %', current_user; RETURN 1; END $$;
+		CREATE VIEW m4.t_id_seq AS SELECT m4.evil() AS last_value, true AS is_called;
+		SELECT ext.flake_create_generator('mal.g');
+	});
+	my ($moves, $holds, $caller) = map { new_session($node, $db) } 1 .. 3;
+	my $from = -s $node->logfile;
+
+	ask($moves, 'SET SESSION AUTHORIZATION mallory; BEGIN; ALTER TABLE s.t SET SCHEMA m2;');
+	ask($holds, 'SET SESSION AUTHORIZATION mallory; BEGIN; ALTER SEQUENCE mal.g OWNED BY NONE;');
+	send_query($caller, q{SELECT ext.flake_migrate('s.t', 'id', 1, 'mal.g', dry_run => true);});
+	wait_for_waiters($node, 1);
+	ask($moves, 'COMMIT;');
+	usleep(300_000);
+	$node->psql($db,
+		q{SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; BEGIN; ALTER SCHEMA m2 RENAME TO mx; ALTER SCHEMA m4 RENAME TO m2; COMMIT});
+	ask($holds, 'COMMIT;');
+	get_answer($caller);
+	is( join(' ', slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
+		'', 'a sequence that moves during a dry run: nothing of hers is executed');
+	end_session($moves, $holds, $caller);
 }
 
 # Names that format() would take for its own signs: of the extension's schema, beside

@@ -128,8 +128,8 @@ forget_dropped(Oid relation, Known *relations, int *count)
  *
  * Without a command, a row is for E3, which the command of the next one needs.
  * Then the relation is the one at the other end of a foreign key that is made or
- * looked at next.  Or if there is an OID, it is that of the table with a column, whose name
- * comes instead, of which foreign keys are made anew.
+ * looked at next, by its name or by its OID.  Or if there are both an OID and a
+ * name, foreign keys of that table's column with that name are made anew.
  */
 Datum
 flake_execute_steps(PG_FUNCTION_ARGS)

@@ -24,6 +24,9 @@
  *	G5	Their variables have types of pg_catalog, which are qualified.  PL/pgSQL
  *		keeps what it has compiled, and anybody can have it compile a function in
  *		any search_path: plpgsql_validator() is there for all.
+ *	G6	They look at the catalogs with a new snapshot each time, as PostgreSQL
+ *		does when it executes a command, not with that of the transaction.  So
+ *		what is looked at after a lock is what is executed.
  *
  * Locks keep other transactions away, but not what is executed in this one.  For
  * that see execute_steps.c.
@@ -144,6 +147,13 @@ flake_guard(PG_FUNCTION_ARGS)
 	Oid			namespace;
 
 	PreventCommandDuringRecovery("a function of flakeid that executes commands");
+
+	/* G6 */
+	if (IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("cannot execute a function of flakeid that executes commands in a transaction that does not see what others have committed meanwhile"),
+				 errhint("Use isolation level READ COMMITTED.")));
 
 	/* G2 */
 	if (OidIsValid(extension))

@@ -134,7 +134,7 @@ flake_check_other_end(const Step *step, Oid function)
 
 	/* What was executed, and what others have committed, counts. */
 	CommandCounterIncrement();
-	if (OidIsValid(step->relation_oid))
+	if (step->column != NULL)
 	{
 		NameData	column;
 		Datum		linked;
@@ -150,7 +150,8 @@ flake_check_other_end(const Step *step, Oid function)
 	else
 	{
 		others = palloc(sizeof(Datum));
-		others[0] = ObjectIdGetDatum(RangeVarGetRelid(step->relation, NoLock, true));
+		others[0] = ObjectIdGetDatum(OidIsValid(step->relation_oid) ? step->relation_oid
+									 : RangeVarGetRelid(step->relation, NoLock, true));
 	}
 
 	for (int i = 0; i < count; i++)
@@ -163,11 +164,16 @@ flake_check_other_end(const Step *step, Oid function)
 
 		if (name == NULL)
 			flake_changed_meanwhile("the table of a foreign key");
-		if (!flake_acts_as(GetUserId(), OidIsValid(step->relation_oid)
+		if (!flake_acts_as(GetUserId(), step->column != NULL
 						   ? flake_relation_owner(step->relation_oid) : step->role) ||
-			(!OidIsValid(step->relation_oid) && !may_lock(step->role, relation)))
+			(step->column == NULL && !may_lock(step->role, relation)))
 			aclcheck_error(ACLCHECK_NO_PRIV, get_relkind_objtype(get_rel_relkind(relation)), name);
 		tables = table_and_partitions(relation);
+
+		/* The next command finds it by the name. */
+		if (!OidIsValid(step->relation_oid) &&
+			RangeVarGetRelid(step->relation, NoLock, true) != relation)
+			flake_changed_meanwhile(psprintf("relation \"%s\"", name));
 		if (get_rel_relispartition(relation))
 			tables = list_concat(tables, get_partition_ancestors(relation));
 		foreach(cell, tables)

@@ -20,7 +20,7 @@ flake_read_step(const Datum *values, const bool *nulls)
 {
 	Step		step = {0};
 
-	if (nulls[0] || (nulls[1] && nulls[3]))
+	if (nulls[0] || (nulls[1] && nulls[2] && nulls[3]))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("a step must have a role, and a relation or a command")));
@@ -36,7 +36,7 @@ flake_read_step(const Datum *values, const bool *nulls)
 				 errmsg("a step must have the OID of a relation, \"new\" with a command, or null")));
 	if (!nulls[3])
 		step.command = TextDatumGetCString(values[3]);
-	if (nulls[3] && !nulls[2])
+	if (nulls[3] && !nulls[2] && !nulls[1])
 		step.column = TextDatumGetCString(values[1]);
 	else if (!nulls[1])
 		step.relation = makeRangeVarFromNameList(textToQualifiedNameList(DatumGetTextPP(values[1])));

@@ -22,7 +22,7 @@ typedef struct Step
 	Oid			relation_oid;	/* or InvalidOid for a new one */
 	bool		creates;		/* it makes the relation */
 	char	   *command;		/* or NULL */
-	char	   *column;			/* without a command but with relation_oid */
+	char	   *column;			/* of relation_oid, without a command */
 } Step;
 
 /* In SQL a step is a row of an array: role, relation, its OID, command. */

@@ -58,22 +58,29 @@ BEGIN
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
 
-    -- What is named
-    SELECT array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass),
-           array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
-    INTO named, schemas
-    FROM (SELECT 'pg_class'::regclass, unnest(tables)
-          UNION ALL
-          SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (tables)
-          UNION ALL
-          SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)
-          UNION ALL
-          SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)
-          UNION ALL
-          SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
-    JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
-    schemas := array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid);
-    PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+    -- What is named.  When all is locked, and nobody can rename the schemas, it is
+    -- still that.
+    locked := NULL;
+    LOOP
+        SELECT coalesce(array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass), '{}'),
+               array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
+        INTO named, schemas
+        FROM (SELECT 'pg_class'::regclass, unnest(tables)
+              UNION ALL
+              SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (tables)
+              UNION ALL
+              SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)
+              UNION ALL
+              SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)
+              UNION ALL
+              SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
+        JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
+        schemas := coalesce(array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid), '{}');
+        EXIT WHEN locked = named || schemas;
+        locked := named || schemas;
+        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(named) AS id;
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+    END LOOP;
 
     -- Defaults that name a table or sequence that is copied
     renamed := ARRAY(

@@ -51,10 +51,6 @@ BEGIN
                 MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
                 DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
                               ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
-        ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-            RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
-                MESSAGE = 'cannot migrate in a transaction that does not see what others have committed meanwhile',
-                HINT = 'Use isolation level READ COMMITTED.';
         ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
             RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
                 MESSAGE = format('shard %s is out of range', shard),
@@ -78,9 +74,16 @@ BEGIN
                 HINT = 'Drop it before.';
         END IF;
 
+        types := ARRAY(SELECT DISTINCT d.refobjid
+                       FROM pg_rewrite w
+                       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                       JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+                       WHERE w.ev_class = ANY (views));
+
         -- From here on nobody else renames the schemas of what will be named.
-        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class
-                         WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views));
+        schemas := ARRAY(SELECT relnamespace FROM pg_class
+                         WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views)
+                         UNION SELECT typnamespace FROM pg_type WHERE oid = ANY (types));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
               || coalesce(views, '{}');
@@ -123,6 +126,13 @@ BEGIN
 
     IF FOUND THEN
         PERFORM @extschema@._flake_guard_relation(ticket, sequence.oid::oid, false);
+        -- From here on nobody else changes its name, schema or owner.
+        SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
+        FROM pg_class c JOIN pg_sequence q ON q.seqrelid = c.oid WHERE c.oid = sequence.oid;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                MESSAGE = format('the sequence of column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
+        END IF;
         schemas := schemas || sequence.relnamespace;
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
     END IF;
@@ -176,13 +186,6 @@ BEGIN
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
-        types := ARRAY(SELECT DISTINCT d.refobjid
-                       FROM pg_rewrite w
-                       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
-                       JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
-                       WHERE w.ev_class = ANY (views));
-        schemas := schemas || ARRAY(SELECT DISTINCT typnamespace FROM pg_type WHERE oid = ANY (types));
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b

@@ -16,9 +16,10 @@ BEGIN
 
     IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
-        -- name or owner, and what its partitions are.
+        -- name or owner, what its partitions are, and their names.
         PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
         old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id);
+        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(old) AS id;
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
     END IF;
@@ -54,7 +55,7 @@ BEGIN
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
             IF NOT "concurrently" THEN
-                steps := steps || ARRAY[[other.relowner::text, other.relation::regclass::text, NULL, NULL]];
+                steps := steps || ARRAY[[other.relowner::text, NULL, other.relation::text, NULL]];
             END IF;
         END LOOP;
         IF "concurrently" OR partition.is_referred_to THEN
