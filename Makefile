@@ -152,6 +152,12 @@ they are with PG_CONFIG=/path/to/pg_config)
 endif
 include $(PGXS)
 
+# PGXS installs scripts into bin, and looks for them in bin/scripts.
+uninstall: uninstall-scripts
+.PHONY: uninstall-scripts
+uninstall-scripts:
+	rm -f $(addprefix '$(DESTDIR)$(bindir)'/, $(notdir $(SCRIPTS)))
+
 # PGXS does not track headers.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard $(srcdir)/src/*.h $(srcdir)/src/*/*.h)
 

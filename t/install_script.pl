@@ -48,6 +48,17 @@ is_deeply([ grep { !$times{$_} } files(qr/./, map { "extension/$_" } qw(bodies f
 	[], 'every part is in it');
 
 
+# make uninstall
+
+{
+	my $root = PostgreSQL::Test::Utils::tempdir;
+
+	system_or_bail('make', '-s', $_, "PG_CONFIG=$ENV{PG_CONFIG}", "DESTDIR=$root")
+	  for 'install', 'uninstall';
+	is_deeply([ files(qr/./, $root) ], [], 'what make install installs, make uninstall removes');
+}
+
+
 # Errors that the source raises.  As with sql/surface.sql: after version 1.0, none
 # of these may go away, and a new one is for what was no error before.
 
