@@ -602,21 +602,18 @@ foreach my $race (@races)
 }
 
 # The sequence of a column moves to a schema of hers while a dry run waits for it, and
-# while that waits once more, another schema gets the name.
+# while that waits once more, another schema could get the name.
 {
 	my $db = 'race_' . ++$n;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
 	$node->safe_psql($db, q{
 		SET ROLE mallory;
-		CREATE SCHEMA s; CREATE SCHEMA m2; CREATE SCHEMA m4;
+		CREATE SCHEMA s; CREATE SCHEMA m2;
 		CREATE TABLE s.t (id int GENERATED ALWAYS AS IDENTITY);
-		CREATE FUNCTION m4.evil() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RAISE LOG 'trap 28 as %', current_user; RETURN 1; END $$;
-		CREATE VIEW m4.t_id_seq AS SELECT m4.evil() AS last_value, true AS is_called;
 		SELECT ext.flake_create_generator('mal.g');
 	});
 	my ($moves, $holds, $caller) = map { new_session($node, $db) } 1 .. 3;
-	my $from = -s $node->logfile;
 
 	ask($moves, 'SET SESSION AUTHORIZATION mallory; BEGIN; ALTER TABLE s.t SET SCHEMA m2;');
 	ask($holds, 'SET SESSION AUTHORIZATION mallory; BEGIN; ALTER SEQUENCE mal.g OWNED BY NONE;');
@@ -625,11 +622,12 @@ foreach my $race (@races)
 	ask($moves, 'COMMIT;');
 	usleep(300_000);
 	$node->psql($db,
-		q{SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; BEGIN; ALTER SCHEMA m2 RENAME TO mx; ALTER SCHEMA m4 RENAME TO m2; COMMIT});
+		q{SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; ALTER SCHEMA m2 RENAME TO mx},
+		stderr => \my $stderr);
+	like($stderr, qr/lock timeout/,
+		'a sequence that moves during a dry run: nobody renames the schema where it is now');
 	ask($holds, 'COMMIT;');
 	get_answer($caller);
-	is( join(' ', slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
-		'', 'a sequence that moves during a dry run: nothing of hers is executed');
 	end_session($moves, $holds, $caller);
 }
 
