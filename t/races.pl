@@ -569,6 +569,31 @@ value($two, 'RESET synchronous_commit');
 is(value($two, "SELECT pg_current_wal_flush_lsn() >= '$written'::pg_lsn"),
 	't', 'a row written by hand is on disk, whatever synchronous_commit says');
 
+# The slot of such a row is closed before the commit, so that an error there undoes the
+# row.  Here the session needs the shared memory for the first time, and cannot have it.
+value($two, 'SELECT flake_id(822)');
+my $newcomer = connect_to('postgres');
+append_to_file("$stops_file.norandom", '');
+is(code($newcomer, sprintf $by_hand, 822),
+	'XX000', 'a row written by hand: no shared memory, an error');
+unlink "$stops_file.norandom";
+is(value($newcomer, 'SELECT count(*) FROM flake_shard_state WHERE shard = 822'),
+	0, 'a row written by hand: then it is not there');
+like(value($two, 'SELECT flake_id(822)'),
+	qr/^\d+$/, 'a row written by hand: nor does it count');
+end_session($newcomer);
+
+# Who reads the states has locked their index before the lock that the commit needs.
+stop_at($one, 'enter flake_shard_read_row', 'SELECT flake_id(824)');
+send_query($two,
+	'BEGIN; REINDEX TABLE flake_shard_state; ' . sprintf("$by_hand; COMMIT", 826));
+ok(waits_for($two, $one), 'REINDEX of the states waits for who reads them');
+let_go($one);
+is((get_answer($_))[1], '', 'REINDEX of the states: both go on')
+  foreach $one, $two;
+is(code($one, 'SELECT flake_id(826)'), '55000',
+	'REINDEX of the states: a row that its transaction has written counts');
+
 # In one session: who has closed it has the lock till its commit.
 value($one, 'SELECT flake_attach(4); SELECT flake_id(4)');
 stop_at($two, 'exit close_slot', 'BEGIN; SELECT flake_detach(4)');
@@ -725,6 +750,20 @@ ok(waits_for($two, $one), 'rewind: between horizon and slots: others wait');
 let_go($one);
 answer($one);
 cmp_ok(answer($two), '<', $id, 'rewind: and then mint below');
+
+# A slot that is just being closed: by a row written by hand, whose session needs no lock
+# of the sequence.
+value($two, largest_of($MINUTE, 0, 'other'));
+$id = value($two, q(SELECT flake_id(0, 'other')));
+stop_at($three, 'enter raise_resume',
+	q{INSERT INTO flake_shard_state VALUES ('other', 0, true, NULL, now())});
+send_query($one,
+	"SELECT flake_rewind('other', $id - (30000::bigint << 23), true)");
+ok(waits_inside($one), 'rewind: waits for who closes a slot');
+let_go($three);
+answer($_) foreach $three, $one;
+cmp_ok(value($two, q(SELECT flake_id(0, 'other'))),
+	'<', $id, 'rewind: a slot that is being closed is set back, too');
 
 # Of a slot that databases share: another one, which goes by a sequence of its own,
 # mints after it was found not to have minted.
