@@ -252,6 +252,18 @@ SET client_min_messages = warning;
 DROP SCHEMA inner_one, inner_one_1, outer_one CASCADE;
 RESET client_min_messages;
 
+-- A table of an extension is not copied, and neither are its indexes
+CREATE SCHEMA has_other;
+CREATE TABLE has_other.of_extension (id int PRIMARY KEY);
+CREATE TABLE has_other.item (id bigint PRIMARY KEY DEFAULT flake_id(0));
+ALTER EXTENSION flakeid ADD TABLE has_other.of_extension;
+SELECT flake_create_shard(1, 'has_other');
+SELECT relname FROM pg_class WHERE relnamespace = 'has_other_1'::regnamespace ORDER BY relname;
+ALTER EXTENSION flakeid DROP TABLE has_other.of_extension;
+SET client_min_messages = warning;
+DROP SCHEMA has_other, has_other_1 CASCADE;
+RESET client_min_messages;
+
 -- Of what _flake_traits() converts to json, this alone has values of types of users, who may
 -- have written a cast to json: so it leaves it out before.
 SELECT attrelid::regclass, attname FROM pg_attribute

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
 # Partitions can be dropped without locking others out, and dropping can go on
-# after it was broken off.
+# after it was broken off; two jobs can create the same ones.
 
 use strict;
 use warnings;
@@ -167,6 +167,24 @@ foreach my $command ('', 'CREATE TABLE refers (id bigint REFERENCES event)')
 	value($dropper,
 		q(SELECT count(*) FROM flake_drop_partitions('event', '2026-01-05Z')));
 	is(partitions(), 'event_p20260105', 'it is dropped without concurrently');
+}
+
+# Two that create the same ones, of whom the first waits for a reader
+{
+	my $create =
+	  q(SELECT count(*) FROM flake_create_partitions('event', '1 day', '2026-02-01Z', '2026-02-11Z', zone => 'UTC'));
+	my $second = new_session($node);
+
+	value($reader, 'BEGIN; SELECT count(*) FROM event');
+	send_detach($create);
+	send_query($second, $create);
+	wait_for_waiters($node, 2);
+	value($reader, 'COMMIT');
+	is_deeply(
+		[ map { (get_answer($_))[0] } $dropper, $second ],
+		[ 10, 0 ],
+		'of two that create the same partitions, one waits for the other');
+	end_session($second);
 }
 
 end_session($reader, $dropper);

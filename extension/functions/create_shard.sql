@@ -26,8 +26,9 @@ BEGIN ATOMIC
         SELECT c.oid, pg_catalog.quote_ident(c.relname::text) AS name, c.relkind, c.relowner
         FROM pg_catalog.pg_class c
         WHERE c.relnamespace = _flake_traits.namespace AND c.relkind IN ('r'::"char", 'p'::"char", 'S'::"char", 'i'::"char", 'I'::"char")
-          AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
-                          WHERE d.classid = 'pg_catalog.pg_class'::regclass::oid AND d.objid = c.oid AND d.deptype = 'e'::"char")
+          AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d      -- an index belongs to the extension of its table
+                          WHERE d.classid = 'pg_catalog.pg_class'::regclass::oid AND d.deptype = 'e'::"char"
+                            AND d.objid = COALESCE((SELECT i.indrelid FROM pg_catalog.pg_index i WHERE i.indexrelid = c.oid), c.oid))
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel l
                           WHERE l.classoid = 'pg_catalog.pg_class'::regclass::oid AND l.objoid = c.oid AND l.provider = 'flakeid'::text)
     ), item (class, id, number, object, line) AS (
@@ -274,4 +275,4 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_shard(int, name, name) IS
-'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: all their properties, comments, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 25006 read-only, 42501 if the user cannot be the owner of something in it, 0A000 for what cannot be copied, such as views, and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';
+'creates a schema for one shard, called template_shard unless schema is given, with the tables of the schema template and nothing in them: all their properties, comments, owners and privileges; columns that default to flake_id() mint the shard there, and are checked to hold it; the name of the schema, null if shard or template is; errors: 3F000 no such template, 42P06 the schema exists already, 42703 no column defaults to flake_id(), 22003 no such shard, 25001 not READ COMMITTED, 25006 read-only, 42501 if the user cannot be the owner of something in it, 0A000 for what cannot be copied, such as views, and foreign keys that would execute what the owner of the other table has written, 42622 the name is too long, 55000 if what was executed changed what was to be copied';

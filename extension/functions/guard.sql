@@ -27,6 +27,14 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@._flake_guard_relation(@extschema@._flake_ticket, oid, boolean) IS
 'locks a relation until the end of the transaction, in mode ACCESS EXCLUSIVE or ACCESS SHARE; false if it does not exist; for functions of flakeid; error: 42501 if exclusive and the user may not LOCK TABLE';
 
+CREATE FUNCTION @extschema@._flake_guard_definition(ticket @extschema@._flake_ticket, relation oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_guard_definition'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_guard_definition(@extschema@._flake_ticket, oid) IS
+'locks a table or view in mode SHARE UPDATE EXCLUSIVE until the end of the transaction; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+
 CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_guard_tree'

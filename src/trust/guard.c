@@ -68,6 +68,7 @@ PG_FUNCTION_INFO_V1(flake_ticket_out);
 PG_FUNCTION_INFO_V1(flake_guard);
 PG_FUNCTION_INFO_V1(flake_guard_schemas);
 PG_FUNCTION_INFO_V1(flake_guard_relation);
+PG_FUNCTION_INFO_V1(flake_guard_definition);
 PG_FUNCTION_INFO_V1(flake_guard_tree);
 
 /* _flake_ticket_in(cstring) returns _flake_ticket */
@@ -242,12 +243,12 @@ lock_relation(Oid relation, LOCKMODE mode)
 {
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 		return false;
-	if (mode == AccessExclusiveLock && !is_table_or_view(relation))
+	if (mode != AccessShareLock && !is_table_or_view(relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot lock \"%s\"", get_rel_name(relation)),
 				 errdetail("It is no table and no view.")));
-	if (mode == AccessExclusiveLock &&
+	if (mode != AccessShareLock &&
 		!flake_acts_as(GetUserId(), flake_relation_owner(relation)))
 	{
 		AclResult	result = pg_class_aclcheck(relation, GetUserId(),
@@ -273,6 +274,19 @@ flake_guard_relation(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(lock_relation(PG_GETARG_OID(1),
 								 PG_GETARG_BOOL(2) ? AccessExclusiveLock : AccessShareLock));
+}
+
+/*
+ * _flake_guard_definition(ticket _flake_ticket, relation oid) returns boolean
+ *
+ * The same for a table whose partitions are to be changed.  Rows are read and
+ * written by others meanwhile.  Who comes here first has not locked it yet, so two
+ * do not wait for each other when they go on to lock it in a stronger mode.
+ */
+Datum
+flake_guard_definition(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(lock_relation(PG_GETARG_OID(1), ShareUpdateExclusiveLock));
 }
 
 /*

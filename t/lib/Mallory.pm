@@ -141,6 +141,9 @@ my %arguments = (
 	  [ [ 'now()', @layout ] ],
 	'flake_from_text(text, integer)'                   => [ [ "'5'", '62' ] ],
 	'_flake_guard(text)'                                => [ ["'{o}'"] ],
+	'_flake_guard_definition(_flake_ticket, oid)' => [
+		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)" ] } @tickets
+	],
 	'_flake_guard_relation(_flake_ticket, oid, boolean)' =>
 	  [
 		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] }

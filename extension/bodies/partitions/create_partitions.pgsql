@@ -21,8 +21,8 @@ BEGIN
             HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
     END IF;
 
-    -- From here on nobody else changes its name, schema or owner.
-    PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, false);
+    -- From here on nobody else changes its name, schema, owner or partitions.
+    PERFORM @extschema@._flake_guard_definition(ticket, parent::oid);
     SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
     PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
 

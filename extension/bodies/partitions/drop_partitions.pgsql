@@ -2,8 +2,8 @@ DECLARE
     last_id bigint := @extschema@.flake_lower(before, layout);
     partition pg_catalog.record;
     other pg_catalog.record;
-    old pg_catalog.oid[];
-    schemas pg_catalog.oid[];
+    old pg_catalog.oid[] := '{}';       -- those that are locked
+    schemas pg_catalog.oid[] := '{}';
     command pg_catalog.text;
     steps pg_catalog.text[] := '{}';
 BEGIN
@@ -30,7 +30,7 @@ BEGIN
         FROM @extschema@.flake_partitions(parent, layout) p
         JOIN pg_class c ON c.oid = p.partition
         JOIN pg_inherits i ON i.inhrelid = c.oid
-        WHERE p.upper_bound <= last_id
+        WHERE p.upper_bound <= last_id AND ("concurrently" OR p.partition::oid = ANY (old))
            OR "concurrently" AND i.inhdetachpending
               AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) q WHERE q.upper_bound <= last_id)
         ORDER BY i.inhdetachpending DESC, p.upper_bound
