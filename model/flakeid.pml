@@ -88,8 +88,8 @@ byte after;					/* packed; NONE: null */
  * have read any tick.  Who moves the horizon reads the true time, or one that
  * is WILD ahead.
  */
-#define WILD		3
-#define JUMP		1		/* flakeid.max_jump; less than WILD */
+#define JUMP		1		/* flakeid.max_jump */
+#define WILD		(JUMP + AHEAD + SLACK + 1)	/* so far from any horizon */
 #define LONGEST		1		/* how far a horizon on disk may be behind the clock */
 byte present = LOWEST;		/* the true time */
 bool is_known;				/* the guard has something to compare with, */
