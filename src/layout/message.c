@@ -35,6 +35,16 @@ flake_duration(int64 us)
 					(int) (us % USECS_PER_SEC / 1000));
 }
 
+char *
+flake_long_duration(int64 us)
+{
+	if (us < 2 * USECS_PER_HOUR)
+		return flake_duration(us);
+	if (us < 2 * USECS_PER_DAY)
+		return psprintf("%.1f hours", (double) us / USECS_PER_HOUR);
+	return psprintf("%.1f days", (double) us / USECS_PER_DAY);
+}
+
 void
 flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {

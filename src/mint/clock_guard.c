@@ -189,17 +189,6 @@ flake_clock_guard_allows(const ClockMove *move)
 	return !judge(move).is_refused;
 }
 
-/* A duration that may be long, for a message. */
-static char *
-long_duration(int64 us)
-{
-	if (us < 2 * USECS_PER_HOUR)
-		return flake_duration(us);
-	if (us < 2 * USECS_PER_DAY)
-		return psprintf("%.1f hours", (double) us / USECS_PER_HOUR);
-	return psprintf("%.1f days", (double) us / USECS_PER_DAY);
-}
-
 void
 flake_clock_guard_refuse(ClockMove *move, pg_atomic_uint64 *refused)
 {
@@ -229,13 +218,13 @@ flake_clock_guard_refuse(ClockMove *move, pg_atomic_uint64 *refused)
 			(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 			 doubt.passed_us >= 0
 			 ? errmsg("the clock has jumped ahead by %s",
-					  long_duration(doubt.ahead_us))
+					  flake_long_duration(doubt.ahead_us))
 			 : errmsg("the clock is %s ahead of what this server last knew",
-					  long_duration(doubt.ahead_us)),
+					  flake_long_duration(doubt.ahead_us)),
 			 doubt.passed_us >= 0
 			 ? errdetail("It shows %s. It was right at %s, and since then %s have passed. \"flakeid.max_jump\" allows %s more.",
-						 now, since, long_duration(doubt.passed_us),
-						 long_duration(flake_max_jump_s * USECS_PER_SEC))
+						 now, since, flake_long_duration(doubt.passed_us),
+						 flake_long_duration(flake_max_jump_s * USECS_PER_SEC))
 			 : errdetail("It shows %s. The latest time that is known from before is %s.",
 						 now, since),
 			 errhint("Correct the clock; then ids are minted again. If it is right, after a long pause for example, accept it with flake_accept_clock().")));
@@ -274,7 +263,7 @@ flake_clock_guard_note(const ClockMove *move)
 
 		ereport(WARNING,
 				(errmsg("the clock is %s ahead of what this server last knew",
-						long_duration(doubt.ahead_us)),
+						flake_long_duration(doubt.ahead_us)),
 				 errdetail("It shows %s. The latest time that is known from before is %s.",
 						   now, timestamptz_to_str(doubt.since)),
 				 errhint("If the server was not down for that long, correct the clock before more ids are minted.")));
@@ -286,25 +275,20 @@ flake_clock_guard_accept(void)
 {
 	ClockGuard	guard = get_guard();
 	ClockMove	move;
-	char	   *role = GetUserNameFromId(GetUserId(), false);
+	int64		ahead_us;
 
 	flake_clock_guard_read(&move);
 	set_reference(&move, true);
-	if (guard.is_set)
-	{
-		int64		ahead_us = move.wall - guard.wall -
-		(move.steady_us - guard.steady_us);
-
-		ereport(LOG,
-				(errmsg("role \"%s\" has accepted the clock at %s, %s %s what was expected",
-						role, timestamptz_to_str(move.wall),
-						long_duration(ahead_us < 0 ? -ahead_us : ahead_us),
-						ahead_us < 0 ? "behind" : "ahead of")));
-	}
-	else
-		ereport(LOG,
-				(errmsg("role \"%s\" has accepted the clock at %s",
-						role, timestamptz_to_str(move.wall))));
+	ahead_us = move.wall - guard.wall - (move.steady_us - guard.steady_us);
+	ereport(LOG,
+			(errmsg("role \"%s\" has accepted the clock at %s",
+					GetUserNameFromId(GetUserId(), false),
+					timestamptz_to_str(move.wall)),
+			 guard.is_set
+			 ? errdetail("It is %s %s what was expected.",
+						 flake_long_duration(Abs(ahead_us)),
+						 ahead_us < 0 ? "behind" : "ahead of")
+			 : 0));
 }
 
 bool

@@ -228,7 +228,7 @@ warn_if_far_ahead(const HorizonRef *ref, int64 found)
 		return;
 	ereport(WARNING,
 			(errmsg("the horizon of generator \"%s\" is %s ahead of the clock",
-					get_rel_name(ref->sequence), flake_duration(ahead - now)),
+					get_rel_name(ref->sequence), flake_long_duration(ahead - now)),
 			 errdetail("Ids go on above it, and may be %s ahead of the clock (\"flakeid.max_ahead\").",
 					   flake_duration(flake_max_ahead_us)),
 			 errhint("If the clock is behind, correct it. If it is right, it was ahead when ids were minted: see flake_rewind().")));
