@@ -295,7 +295,7 @@ start_with_clock($node, $clock);
 $session = new_session($node);
 like(
 	(ask($session, 'SELECT flake_id(6)'))[1],
-	qr/^WARNING:  01000: the horizon of generator "flake_default" is 365\.0 days ahead of the clock$.*^HINT:  .*flake_rewind\(\).*^ERROR:  53400:/ms,
+	qr/^WARNING:  01000: the horizon of generator "flake_default" is 365\.0 days ahead of the clock\n.*^HINT:  .*flake_rewind\(\).*^ERROR:  53400:/ms,
 	'a horizon that is far ahead at the start: a warning');
 unlike((ask($session, 'SELECT flake_id(7)'))[1], qr/WARNING/, 'once');
 end_session($session);
