@@ -26,6 +26,7 @@ OBJS = \
 	src/sql/seal.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
+	src/sql/clock.o \
 	src/sql/create.o \
 	src/sql/show.o \
 	src/sql/advance.o \
@@ -45,6 +46,7 @@ OBJS = \
 	src/mint/definition.o \
 	src/mint/claim.o \
 	src/mint/horizon.o \
+	src/mint/clock_guard.o \
 	src/mint/horizon_page.o \
 	src/mint/slot.o \
 	src/mint/shmem.o \

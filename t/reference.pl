@@ -338,7 +338,7 @@ foreach my $file (files_in('src', qr/\.c$/))
 		my $macro = $1;
 		my $call = parenthesized($text, pos($text));
 		my $default =
-			$call =~ /^\(NOTICE/ ? '00000'
+			$call =~ /^\((?:NOTICE|LOG)/ ? '00000'
 		  : $call =~ /^\(WARNING/ ? '01000'
 		  : 'XX000';
 		my $code =
