@@ -26,6 +26,8 @@ OBJS = \
 	src/sql/seal.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
+	src/sql/health.o \
+	src/sql/health_partitions.o \
 	src/sql/create.o \
 	src/sql/show.o \
 	src/sql/advance.o \
@@ -92,6 +94,7 @@ REGRESS = \
 	between \
 	errors \
 	stat \
+	health \
 	layout \
 	preset \
 	generator \

@@ -48,7 +48,7 @@ GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extown
 GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
     @extschema@.flake_shards, @extschema@.flake_shard_map TO PUBLIC;
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
-GRANT SELECT ON @extschema@.flake_stat TO pg_monitor, @extowner@;
+GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_health TO pg_monitor, @extowner@;
 
 -- flake_rewind() is for superusers only.
 

@@ -221,10 +221,6 @@ check_usage(Generator *generator)
 	generator->user = user;
 }
 
-/* The version of the SQL objects that this library is for: default_version in
- * flakeid.control. */
-#define FLAKE_VERSION	"1.0"
-
 /*
  * Says so, once in a session, if the extension's SQL objects are not of the
  * library's version: its package was updated, and the extension was not yet.
