@@ -6,7 +6,7 @@ SELECT flake_stat_reset();
 BEGIN;
 SELECT count(flake_id(2001)) FROM generate_series(1, 1000);
 -- a session sees its own at once
-SELECT generator, shard, issued, waits, wait_time, clock_steps_back
+SELECT generator, shard, issued, waits, wait_time, refused, clock_steps_back
 FROM flake_stat WHERE shard = 2001;
 ROLLBACK;
 SELECT count(*) FROM flake_ids(2001, 500);
@@ -20,3 +20,22 @@ SELECT flake_stat_reset();
 SELECT sum(issued) FROM flake_stat;
 SELECT flake_id(2002) > :id AS "resetting changes nothing else";
 SELECT shard, issued FROM flake_stat WHERE shard IN (2001, 2002) ORDER BY shard;
+-- a call that is refused counts, and is all that there is to tell of a new shard
+SELECT code FROM attempt($$SELECT count(*) FROM flake_ids(2003, 16000000)$$);
+SELECT issued, last_id, last_time, ahead, waits, refused FROM flake_stat WHERE shard = 2003;
+SELECT flake_stat_reset();
+SELECT count(*) FROM flake_stat WHERE shard = 2003;
+-- settings that integers of milliseconds could not hold
+SELECT name, setting, unit, vartype, max_val FROM pg_settings
+WHERE name IN ('flakeid.max_ahead', 'flakeid.max_wait') ORDER BY name;
+SET flakeid.max_wait = '3650d';
+SHOW flakeid.max_wait;
+SET flakeid.max_wait = '250ms';
+SHOW flakeid.max_wait;
+SELECT code FROM attempt($$SET flakeid.max_wait = '36526d'$$);
+SELECT code FROM attempt('SET flakeid.max_wait = -1');
+SET flakeid.max_wait = '36525d';
+-- nothing overflows then
+SELECT code FROM attempt($$SELECT count(*) FROM flake_ids(2003, 16000000)$$);
+RESET flakeid.max_wait;
+SHOW flakeid.max_wait;

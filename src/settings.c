@@ -11,16 +11,39 @@
 
 #include <limits.h>
 
+#include "datatype/timestamp.h"
 #include "settings.h"
 #include "utils/guc.h"
 
+/*
+ * A hundred years: longer than any clock is off, and so short that sums of
+ * such durations with each other and with instants do not overflow.
+ */
+#define LONGEST_MS			(36525.0 * SECS_PER_DAY * 1000)
+
 int			flake_shard = -1;
-int			flake_max_ahead_ms = 15000;
-int			flake_max_wait_ms = 10000;
+int64		flake_max_ahead_us;
+int64		flake_max_wait_us;
 bool		flake_require_attach = false;
+
+/* The hooks keep what these say, in microseconds. */
+static double max_ahead_ms = 15000;
+static double max_wait_ms = 10000;
 
 /* The hooks keep what it says. */
 static char *flake_worker = NULL;
+
+static void
+assign_max_ahead(double value, void *extra)
+{
+	flake_max_ahead_us = (int64) (value * 1000);
+}
+
+static void
+assign_max_wait(double value, void *extra)
+{
+	flake_max_wait_us = (int64) (value * 1000);
+}
 
 void
 flake_settings_init(const SettingHooks *hooks)
@@ -30,16 +53,23 @@ flake_settings_init(const SettingHooks *hooks)
 							"-1 means that it is not set.",
 							&flake_shard, -1, -1, INT_MAX,
 							PGC_USERSET, 0, NULL, NULL, NULL);
-	DefineCustomIntVariable("flakeid.max_ahead",
-							"Sets how far the time in an id may be ahead of the clock.",
-							NULL,
-							&flake_max_ahead_ms, 15000, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
-	DefineCustomIntVariable("flakeid.max_wait",
-							"Sets how long a caller may be made to wait for the clock before it is an error.",
-							NULL,
-							&flake_max_wait_ms, 10000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	/*
+	 * Not integers: those end at 24.8 days of milliseconds, and a clock may
+	 * have been years ahead.
+	 */
+	DefineCustomRealVariable("flakeid.max_ahead",
+							 "Sets how far the time in an id may be ahead of the clock.",
+							 NULL,
+							 &max_ahead_ms, 15000, 0, LONGEST_MS,
+							 PGC_SIGHUP, GUC_UNIT_MS, NULL, assign_max_ahead,
+							 NULL);
+	DefineCustomRealVariable("flakeid.max_wait",
+							 "Sets how long a caller may be made to wait for the clock before it is an error.",
+							 NULL,
+							 &max_wait_ms, 10000, 0, LONGEST_MS,
+							 PGC_USERSET, GUC_UNIT_MS, NULL, assign_max_wait,
+							 NULL);
 	DefineCustomBoolVariable("flakeid.require_attach",
 							 "Lets only shards be minted that were attached with flake_attach().",
 							 NULL,

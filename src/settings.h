@@ -18,8 +18,8 @@
 #pragma GCC visibility push(hidden)
 
 extern int	flake_shard;		/* of flake_id(); -1 if unset */
-extern int	flake_max_ahead_ms; /* how far an id may be ahead of the clock */
-extern int	flake_max_wait_ms;	/* how long a caller may have to wait */
+extern int64 flake_max_ahead_us;	/* how far an id may be ahead of the clock */
+extern int64 flake_max_wait_us; /* how long a caller may have to wait */
 extern bool flake_require_attach;	/* only attached shards may be minted */
 
 /* What is to be called when a setting changes. */

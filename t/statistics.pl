@@ -158,6 +158,21 @@ is( value(
 	),
 	$before,
 	'that is no wait');
+like(
+	value($session,
+		q(SELECT refused FROM flake_stat WHERE generator = 'slow_id'::regclass)),
+	qr/^1$/,
+	'it counts as refused');
+is(code($session, q(SELECT count(*) FROM flake_ids(2, 1000000, 'slow_id'))),
+	'53400', 'more at once than flakeid.max_ahead allows');
+is( value(
+		$session,
+		q(SELECT issued, last_id, last_time, refused FROM flake_stat
+		WHERE generator = 'slow_id'::regclass AND shard = 2)
+	),
+	'0|||1',
+	'a shard of which ids were only refused');
+value($session, 'RESET flakeid.max_wait');
 
 #
 # The exporter, and the query as it stands in the documentation

@@ -2,7 +2,8 @@
 
 CREATE FUNCTION @extschema@._flake_stat_slots(
     OUT generator regclass, OUT shard int, OUT issued bigint,
-    OUT last_id bigint, OUT last_time timestamptz, OUT waits bigint, OUT wait_us bigint, OUT clock_steps_back bigint)
+    OUT last_id bigint, OUT last_time timestamptz, OUT waits bigint, OUT wait_us bigint,
+    OUT refused bigint, OUT clock_steps_back bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_stat_slots'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
@@ -21,19 +22,21 @@ SELECT s.generator,
        END AS ahead,
        s.waits,
        s.wait_us OPERATOR(pg_catalog.*) interval '1 microsecond' AS wait_time,
+       s.refused,
        s.clock_steps_back
 FROM @extschema@._flake_stat_slots() s;
 
 COMMENT ON VIEW @extschema@.flake_stat IS
 'what was minted in this database since the server started or flake_stat_reset(), by generator and shard; what flake_uuid() and flake_objectid() minted counts for all databases together';
 COMMENT ON COLUMN @extschema@.flake_stat.generator IS 'the generator''s sequence';
-COMMENT ON COLUMN @extschema@.flake_stat.shard IS 'logical shard';
+COMMENT ON COLUMN @extschema@.flake_stat.shard IS 'logical shard; null: refusals before a shard came into it, of a generator''s first id while the clock was taken for wrong';
 COMMENT ON COLUMN @extschema@.flake_stat.issued IS 'ids handed out';
-COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last';
+COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last; null if none was';
 COMMENT ON COLUMN @extschema@.flake_stat.last_time IS 'the time in last_id; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far last_time is ahead of the clock now; 0 if it is not; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.waits IS 'times that a caller had to wait for the clock';
 COMMENT ON COLUMN @extschema@.flake_stat.wait_time IS 'how long callers waited, in all';
+COMMENT ON COLUMN @extschema@.flake_stat.refused IS 'calls that got no id, but error 53400';
 COMMENT ON COLUMN @extschema@.flake_stat.clock_steps_back IS 'times that the clock was seen 10 ms or more behind an earlier reading';
 
 CREATE FUNCTION @extschema@.flake_stat_reset()

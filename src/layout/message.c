@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * message.c
- *	  What messages say of layouts.
+ *	  What messages say of layouts and durations.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -26,6 +26,13 @@ flake_layout_name(const FlakeLayout *layout)
 	else
 		flake_layout_print(layout, name);
 	return name;
+}
+
+char *
+flake_duration(int64 us)
+{
+	return psprintf("%lld.%03d s", (long long) (us / USECS_PER_SEC),
+					(int) (us % USECS_PER_SEC / 1000));
 }
 
 void

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * message.h
- *	  What messages say of layouts.
+ *	  What messages say of layouts and durations.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -20,6 +20,9 @@
  * text; palloc'd.
  */
 extern char *flake_layout_name(const FlakeLayout *layout);
+
+/* A duration, to the millisecond; palloc'd. */
+extern char *flake_duration(int64 us);
 
 /* Raises ERROR 22003: ids of a tick, or above it, would not fit the layout. */
 pg_noreturn extern void flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick);

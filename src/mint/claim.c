@@ -158,20 +158,6 @@ ticks_us(const FlakeLayout *layout, int64 ticks)
 	return us;
 }
 
-static int64
-max_ahead_us(void)
-{
-	return (int64) flake_max_ahead_ms * 1000;
-}
-
-/* Formats a duration for a message, to the millisecond. */
-static char *
-duration(int64 us)
-{
-	return psprintf("%lld.%03d s", (long long) (us / 1000000),
-					(int) (us % 1000000 / 1000));
-}
-
 /* Sleeps about us microseconds, and not much longer than 1 s. */
 static void
 sleep_for_clock(int64 us)
@@ -199,7 +185,6 @@ static void
 wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 			   TimestampTz now, instr_time *waiting_since)
 {
-	int64		max_wait_us = (int64) flake_max_wait_ms * 1000;
 	int64		now_tick = flake_layout_tick_at(layout, now);
 	int64		end_tick = flake_layout_packed_tick(layout, end);
 	int64		ahead_us = ticks_us(layout, end_tick - now_tick);
@@ -210,34 +195,40 @@ wait_for_clock(Slot *slot, const FlakeLayout *layout, int64 first, int64 end,
 	instr_time	sleep_started;
 
 	/* M4 counts whole ticks.  Of the present one a part is over. */
-	excess_us = ahead_us - max_ahead_us() / layout->unit_us * layout->unit_us -
+	excess_us = ahead_us - flake_max_ahead_us / layout->unit_us * layout->unit_us -
 		(now - layout->epoch - now_tick * layout->unit_us);
 
 	/* From the start of a tick they would end in so much later a tick. */
-	if (span_us > max_ahead_us())
+	if (span_us > flake_max_ahead_us)
+	{
+		pg_atomic_fetch_add_u64(&slot->refused, 1);
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 errmsg("cannot claim %lld ids at once",
 						(long long) n),
 				 errdetail("They would take up %s of the layout's time, and \"flakeid.max_ahead\" allows %s.",
-						   duration(span_us), duration(max_ahead_us())),
+						   flake_duration(span_us), flake_duration(flake_max_ahead_us)),
 				 errhint("Ask for fewer ids at once, or for ids of several shards.")));
+	}
 
 	INSTR_TIME_SET_CURRENT(sleep_started);
 	if (!INSTR_TIME_IS_ZERO(*waiting_since))
 		waited_us = microseconds_since(*waiting_since);
-	if (excess_us > max_wait_us - waited_us)
+	if (excess_us > flake_max_wait_us - waited_us)
+	{
+		pg_atomic_fetch_add_u64(&slot->refused, 1);
 		ereport(ERROR,
 				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
 				 n == 1
 				 ? errmsg("the clock is %s behind the next id of shard %d",
-						  duration(ahead_us), slot->key.shard)
+						  flake_duration(ahead_us), slot->key.shard)
 				 : errmsg("the clock is %s behind the last of %lld ids of shard %d",
-						  duration(ahead_us), (long long) n, slot->key.shard),
+						  flake_duration(ahead_us), (long long) n, slot->key.shard),
 				 errdetail("An id may be %s ahead of the clock (\"flakeid.max_ahead\"), and waiting another %s for the clock would exceed %s (\"flakeid.max_wait\").",
-						   duration(max_ahead_us()), duration(excess_us),
-						   duration(max_wait_us)),
+						   flake_duration(flake_max_ahead_us), flake_duration(excess_us),
+						   flake_duration(flake_max_wait_us)),
 				 errhint("If the clock was set back, correct it, or wait until it has caught up. If it is right and far behind, it was ahead when ids were minted: see flake_rewind(). Else more ids are wanted than one shard has; use more shards.")));
+	}
 
 	if (INSTR_TIME_IS_ZERO(*waiting_since))
 	{
@@ -386,7 +377,7 @@ choose_by_clock(Slot *slot, const FlakeLayout *layout, int64 above, int64 n,
 	{
 		int64		ahead_us = ticks_us(layout, ahead);
 
-		if (ahead_us > max_ahead_us())
+		if (ahead_us > flake_max_ahead_us)
 		{
 			if (!running_ahead)
 				return TOO_FAR_AHEAD;
@@ -443,8 +434,8 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	 * for others, who are probably doing the same.
 	 */
 	margin = flake_horizon_margin(horizon, end);
-	if (unlikely(margin < flake_horizon_reserve(horizon)) &&
-		flake_horizon_extend(horizon, end, margin < 0))
+	if (unlikely(margin < horizon->reserve) &&
+		flake_horizon_extend(horizon, end))
 		return AGAIN;
 
 	/* M1: if another session was faster, its value is the new last. */

@@ -52,6 +52,7 @@ typedef struct Horizon
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
+	pg_atomic_uint64 refused;	/* claims refused before there was a slot */
 } Horizon;
 
 typedef struct Slot
@@ -66,6 +67,7 @@ typedef struct Slot
 	pg_atomic_uint64 issued;	/* ids handed out */
 	pg_atomic_uint64 waits;		/* times that a caller had to wait */
 	pg_atomic_uint64 wait_us;	/* how long, in all */
+	pg_atomic_uint64 refused;	/* claims refused with 53400 */
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
 
 	LWLock		lock;			/* held while it is opened, closed or advanced */

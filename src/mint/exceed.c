@@ -35,8 +35,7 @@ flake_packed_to_exceed(const FlakeLayout *layout, int64 id, bool at_once,
 	if (!flake_layout_has_time(layout) || packed == FLAKE_PACKED_NONE)
 		return packed;
 
-	reachable = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
-											(int64) flake_max_ahead_ms + flake_max_wait_ms);
+	reachable = GetCurrentTimestamp() + flake_max_ahead_us + flake_max_wait_us;
 	if (!flake_layout_tick_start(layout,
 								 flake_layout_packed_tick(layout, at_once ? packed + 1 : packed),
 								 &reached) ||

@@ -11,12 +11,19 @@
  *	H2	A horizon is published only after the WAL record that carries it has
  *		been flushed.
  *	H3	The first id after a server start is above the horizon found on disk.
+ *	H4	No claim moves the horizon further than what could be claimed when it
+ *		is moved, and a quarter of a second.
  *
- * Hence whatever was handed out before a crash is at or below the horizon
+ * H1 to H3 make ids unique.  Hence whatever was handed out before a crash is at or below the horizon
  * found afterwards, and what comes after is above.  The horizon is moved a
  * window of some seconds at a time, so that a flush is needed only that often,
  * and by whoever first finds less than a quarter of the window left, so that
  * the others do not stop for it.
+ *
+ * H4 is for who comes after a crash.  Every shard then begins above the horizon,
+ * also one that was idle; with H4 it can, at once or after a quarter of a second.
+ * So a shard that is held at its limit, by flakeid.max_ahead, gets a window of
+ * only that size.
  *
  * Standbys receive the horizon as they receive the rows: the commit record of
  * a row with an id lies behind the horizon record that allowed the id.
@@ -36,20 +43,33 @@
 #include "access/xlog.h"
 #include "common/int.h"
 #include "layout/layout.h"
+#include "layout/message.h"
 #include "mint/entry.h"
 #include "mint/horizon.h"
 #include "mint/horizon_page.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
+#include "settings.h"
 #include "storage/bufmgr.h"
 #include "trust/relation.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
 #define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
+
+/*
+ * H4: how far the horizon may be past what can be claimed.  Three quarters of it
+ * are used up between two flushes of a shard that is held at its limit: that
+ * makes 5.3 in a second.  With less there would be more.
+ */
+#define HORIZON_SLACK_US	(250 * INT64CONST(1000))
+
+/* That and a tick are not longer than this, or it is a tick and no slack. */
+#define RESTART_WAIT_US		(300 * INT64CONST(1000))
 
 /*
  * Which relation, and which file of it: ALTER SEQUENCE ... RESTART gives a
@@ -173,6 +193,44 @@ horizon_window(const FlakeLayout *layout)
 	return Max(flake_layout_pack(layout, ticks, 0), 1);
 }
 
+/* H4: what may be claimed at an instant, and the slack. */
+static int64
+claimable_up_to(const FlakeLayout *layout, TimestampTz now)
+{
+	int64		slack_us = Min(HORIZON_SLACK_US, RESTART_WAIT_US - layout->unit_us);
+	int64		tick = flake_layout_tick_at(layout, now);
+
+	if (tick < flake_layout_min_tick(layout))
+		return FLAKE_PACKED_NONE;
+	if (pg_add_s64_overflow(tick, flake_max_ahead_us / layout->unit_us +
+							Max(slack_us, 0) / layout->unit_us, &tick) ||
+		tick > flake_layout_max_tick(layout))
+		return flake_layout_max_packed(layout);
+	return flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
+}
+
+/*
+ * WARNING if a horizon that was found at the server's start is further ahead
+ * than H4 lets it go, or some setting of before.
+ */
+static void
+warn_if_far_ahead(const HorizonRef *ref, int64 found)
+{
+	const FlakeLayout *layout = ref->layout;
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz ahead;
+
+	if (!flake_layout_has_time(layout) || found <= claimable_up_to(layout, now) ||
+		!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, found), &ahead))
+		return;
+	ereport(WARNING,
+			(errmsg("the horizon of generator \"%s\" is %s ahead of the clock",
+					get_rel_name(ref->sequence), flake_duration(ahead - now)),
+			 errdetail("Ids go on above it, and may be %s ahead of the clock (\"flakeid.max_ahead\").",
+					   flake_duration(flake_max_ahead_us)),
+			 errhint("If the clock is behind, correct it. If it is right, it was ahead when ids were minted: see flake_rewind().")));
+}
+
 /*
  * Where a generator begins that has not handed out anything: at the present,
  * not at the epoch.  Should the clock be set back later, ids do not go back
@@ -259,33 +317,43 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 {
 	TransactionId incarnation = database_incarnation();
 	Relation	rel;
+	bool		is_first;
+	int64		found = FLAKE_PACKED_NONE;
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
 	ref->unset = flake_horizon_page_unset(sequence);
+	ref->layout = layout;
 	ref->window = horizon_window(layout);
+	ref->reserve = ref->window / 4;
 	ref->max = flake_layout_max_packed(layout);
 
 	rel = open_sequence(ref);
 	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
 	notice_database(ref->shared, incarnation);
+	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	if (is_first)
+		found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
 		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));
 	LWLockRelease(&ref->shared->lock);
 	relation_close(rel, NoLock);
+	warn_if_far_ahead(ref, found);
 }
 
 bool
-flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
+flake_horizon_extend(HorizonRef *ref, int64 end)
 {
 	Horizon    *shared = ref->shared;
+	bool		wait = flake_horizon_margin(ref, end) < 0;
+	bool		start_over = wait;
 	Relation	rel;
+	int64		cap = ref->max;
 	int64		needed;
 
 	/* At the end of the layout there is nothing more to reserve. */
-	if (flake_horizon_margin(ref, end) >= 0 &&
-		(int64) pg_atomic_read_u64(&shared->value) >= ref->max)
+	if (!wait && (int64) pg_atomic_read_u64(&shared->value) >= ref->max)
 		return false;
 
 	/* Before the LWLock: opening it may read catalogs. */
@@ -298,18 +366,32 @@ flake_horizon_extend(HorizonRef *ref, int64 end, bool wait)
 		return false;
 	}
 
-	/* Somebody else may have done it while we waited. */
 	ref->file = relation_file(rel);
-	if (flake_horizon_margin(ref, end) < flake_horizon_reserve(ref))
+	if (flake_layout_has_time(ref->layout))
+		cap = claimable_up_to(ref->layout, GetCurrentTimestamp());
+	if (end > cap)
+		start_over = true;		/* the claim had another reading of the clock */
+	else
 	{
 		if (pg_add_s64_overflow(end, ref->window, &needed))
 			needed = PG_INT64_MAX;
-		synchronize(ref, rel, Min(needed, ref->max));
+		needed = Min(needed, cap);
+
+		/*
+		 * With less to reserve, who is content with less left flushes less
+		 * often.  Somebody else may have moved the horizon while we waited.
+		 */
+		ref->reserve = (needed - end) / 4;
+		if (flake_horizon_margin(ref, end) < ref->reserve)
+		{
+			synchronize(ref, rel, needed);
+			start_over = true;
+		}
 	}
 
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
-	return true;
+	return start_over;
 }
 
 void

@@ -26,25 +26,30 @@ typedef struct HorizonRef
 	Oid			sequence;		/* the relation that keeps it */
 	int64		unset;			/* what last_value is if nothing has set it */
 	uint64		file;			/* that relation's file, as last seen here */
+	const FlakeLayout *layout;	/* the generator's, for as long as this */
 	int64		window;			/* packed: how far to reserve ahead */
+	int64		reserve;		/* packed: extend if less is left above an id */
 	int64		max;			/* packed: no horizon is above */
 } HorizonRef;
 
 /*
  * Points ref at the horizon of a generator, which has that key in shared
  * memory, and brings disk and shared memory into agreement.  No slot of this
- * database's may be used before.
+ * database's may be used before.  The layout is to stay where it is.
+ *
+ * WARNING, once after a server start, if the horizon is so far ahead of the
+ * clock that ids have to wait for the clock.
  */
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 							   const FlakeLayout *layout);
 
 /*
- * Moves the horizon to a window past end, durably, and then publishes it.
- * With wait = false it gives up, and returns false, where it would have to
- * wait for another session; also if end is covered and nothing is left to
- * reserve.  After true, start over: the clock has moved on.
+ * Moves the horizon to a window past end, or as far of that as H4 allows,
+ * durably, and then publishes it.  After true, start over: the clock has moved
+ * on, or was not as it seemed.  False if end is covered, and the horizon was left
+ * as it is: somebody else is about to move it, or nothing is left to reserve.
  */
-extern bool flake_horizon_extend(HorizonRef *ref, int64 end, bool wait);
+extern bool flake_horizon_extend(HorizonRef *ref, int64 end);
 
 /* Makes sure, durably, that every new id is above a packed value. */
 extern void flake_horizon_raise(HorizonRef *ref, int64 above);
@@ -76,13 +81,6 @@ flake_horizon_margin(const HorizonRef *ref, int64 end)
 	if (unlikely(pg_sub_s64_overflow(value, end, &margin)))
 		return value < end ? -1 : PG_INT64_MAX;
 	return margin;
-}
-
-/* Whoever finds less than this left above an id should extend. */
-static inline int64
-flake_horizon_reserve(const HorizonRef *ref)
-{
-	return ref->window / 4;
 }
 
 /* Every new id must be above this. */

@@ -81,6 +81,7 @@ init_horizon(void *entry)
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&horizon->refused, 0);
 }
 
 static void
@@ -94,6 +95,7 @@ init_slot(void *entry)
 	pg_atomic_init_u64(&slot->issued, 0);
 	pg_atomic_init_u64(&slot->waits, 0);
 	pg_atomic_init_u64(&slot->wait_us, 0);
+	pg_atomic_init_u64(&slot->refused, 0);
 	pg_atomic_init_u64(&slot->clock_steps_back, 0);
 	LWLockInitialize(&slot->lock, flake_shmem_tranche());
 }
@@ -167,6 +169,22 @@ flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 	{
 		if (slot->key.database == slot_database(slot->key.generator))
 			visit(slot, arg);
+	}
+	dshash_seq_term(&scan);
+}
+
+void
+flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg)
+{
+	dshash_seq_status scan;
+	Horizon    *horizon;
+
+	flake_shmem_attach();
+	dshash_seq_init(&scan, flake_horizons, false);
+	while ((horizon = dshash_seq_next(&scan)) != NULL)
+	{
+		if (horizon->key.database == MyDatabaseId)
+			visit(horizon, arg);
 	}
 	dshash_seq_term(&scan);
 }

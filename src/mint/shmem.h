@@ -34,6 +34,10 @@ extern void flake_shmem_visit_slot(Oid generator, int32 shard,
 								   FlakeSlotVisitor visit, void *arg);
 extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
 
+/* The same for the horizon of every generator of this database. */
+typedef void (*FlakeHorizonVisitor) (Horizon *horizon, void *arg);
+extern void flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg);
+
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_SHMEM_H */

@@ -101,7 +101,7 @@ begin_request(LeaseRequest *request, const char *owner, Oid sequence, Oid functi
 	request->function = function;
 	request->sequence = sequence;
 	request->owner = owner;
-	request->margin_us = flake_max_ahead_ms * INT64CONST(1000);
+	request->margin_us = flake_max_ahead_us;
 	lock_owner(request);
 }
 

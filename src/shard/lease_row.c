@@ -77,7 +77,7 @@ flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
 		bool		isnull;
 
 		*upto = flake_lease_later(flake_lease_get(&table, row).expires_at,
-								  flake_max_ahead_ms * INT64CONST(1000));
+								  flake_max_ahead_us);
 		if (*upto > GetCurrentTimestamp())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),

@@ -27,20 +27,48 @@
 PG_FUNCTION_INFO_V1(flake_stat_slots);
 PG_FUNCTION_INFO_V1(flake_stat_reset);
 
-#define STAT_COLUMNS	8
+#define STAT_COLUMNS	9
 
-/* Adds a slot that was minted from to a list of copies. */
+/* Whether anything was ever handed out from a slot. */
+static bool
+was_used(Slot *slot)
+{
+	/* One that was opened and not used has one more than none. */
+	return flake_slot_last(slot) > FLAKE_PACKED_NONE + 1;
+}
+
+/* Adds a slot that has anything to tell to a list of copies. */
 static void
 collect_slot(Slot *slot, void *arg)
 {
 	List	  **slots = arg;
 	Slot	   *copy;
 
-	/* One that was opened and not used has one more than none. */
-	if (flake_slot_last(slot) <= FLAKE_PACKED_NONE + 1)
+	if (!was_used(slot) && pg_atomic_read_u64(&slot->refused) == 0)
 		return;
 	copy = palloc(sizeof(Slot));
 	*copy = *slot;
+	*slots = lappend(*slots, copy);
+}
+
+/* The same for a generator, as if it were a slot without a shard. */
+#define NO_SHARD		(-1)
+
+static void
+collect_horizon(Horizon *horizon, void *arg)
+{
+	List	  **slots = arg;
+	uint64		refused = pg_atomic_read_u64(&horizon->refused);
+	Slot	   *copy;
+
+	if (refused == 0)
+		return;
+	copy = palloc0(sizeof(Slot));
+	copy->key = horizon->key;
+	copy->key.shard = NO_SHARD;
+	pg_atomic_init_u64(&copy->last, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&copy->resume, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&copy->refused, refused);
 	*slots = lappend(*slots, copy);
 }
 
@@ -60,10 +88,11 @@ compare_slots(const ListCell *a, const ListCell *b)
  * _flake_stat_slots()
  *	returns setof record (generator regclass, shard int, issued bigint,
  *	last_id bigint, last_time timestamptz, waits bigint, wait_us bigint,
- *	clock_steps_back bigint)
+ *	refused bigint, clock_steps_back bigint)
  *
  * One row for each slot that this database has minted from since the server
- * started; of generators that still exist.
+ * started, or been refused ids of; and one without a shard for each generator
+ * that has refused ids before it came to a slot.  Of generators that still exist.
  */
 Datum
 flake_stat_slots(PG_FUNCTION_ARGS)
@@ -79,6 +108,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	flake_claim_flush_count();	/* so that a session sees its own */
 	flake_shmem_each_slot(collect_slot, &slots);
+	flake_shmem_each_horizon(collect_horizon, &slots);
 	list_sort(slots, compare_slots);
 
 	foreach(lc, slots)
@@ -86,7 +116,8 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		Slot	   *slot = lfirst(lc);
 		Datum		values[STAT_COLUMNS];
 		bool		nulls[STAT_COLUMNS] = {false};
-		int64		last_id;
+		bool		used = was_used(slot);
+		int64		last_id = 0;
 		TimestampTz last_time = 0;
 		int			i = 0;
 
@@ -101,19 +132,23 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		if (!exists)
 			continue;
 
-		last_id = flake_layout_id(&layout,
-								  flake_slot_last(slot),
-								  flake_layout_shard_image(&layout, slot->key.shard));
+		if (used)
+			last_id = flake_layout_id(&layout,
+									  flake_slot_last(slot),
+									  flake_layout_shard_image(&layout, slot->key.shard));
 		values[i++] = ObjectIdGetDatum(sequence);
+		nulls[i] = slot->key.shard == NO_SHARD;
 		values[i++] = Int32GetDatum(slot->key.shard);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
+		nulls[i] = !used;
 		values[i++] = Int64GetDatum(last_id);
-		nulls[i] = !flake_layout_has_time(&layout) ||
+		nulls[i] = !used || !flake_layout_has_time(&layout) ||
 			!flake_layout_tick_start(&layout, flake_layout_tick(&layout, last_id),
 									 &last_time);
 		values[i++] = TimestampTzGetDatum(last_time);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
+		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->refused));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->clock_steps_back));
 		Assert(i == STAT_COLUMNS);
 		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
@@ -127,7 +162,14 @@ reset_slot(Slot *slot, void *arg)
 	pg_atomic_write_u64(&slot->issued, 0);
 	pg_atomic_write_u64(&slot->waits, 0);
 	pg_atomic_write_u64(&slot->wait_us, 0);
+	pg_atomic_write_u64(&slot->refused, 0);
 	pg_atomic_write_u64(&slot->clock_steps_back, 0);
+}
+
+static void
+reset_horizon(Horizon *horizon, void *arg)
+{
+	pg_atomic_write_u64(&horizon->refused, 0);
 }
 
 /* flake_stat_reset() returns void: the counters of this database to zero */
@@ -136,5 +178,6 @@ flake_stat_reset(PG_FUNCTION_ARGS)
 {
 	flake_claim_flush_count();
 	flake_shmem_each_slot(reset_slot, NULL);
+	flake_shmem_each_horizon(reset_horizon, NULL);
 	PG_RETURN_VOID();
 }

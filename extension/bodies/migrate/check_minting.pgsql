@@ -36,8 +36,9 @@ BEGIN
     IF largest IS NULL THEN
         is_refused := false;
     ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
-          AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + current_setting('flakeid.max_ahead')::interval
-                                                                 + current_setting('flakeid.max_wait')::interval, layout)) THEN
+          AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + (SELECT sum(s.setting::float8) FROM pg_settings s
+                                                                    WHERE s.name IN ('flakeid.max_ahead', 'flakeid.max_wait'))
+                                                                   * interval '1 millisecond', layout)) THEN
         is_refused := false;
         IF NOT dry_run THEN
             BEGIN
