@@ -50,10 +50,15 @@ RESET ROLE;
 DROP ROLE health_anybody, health_monitor;
 
 -- partitions_end
-CREATE FUNCTION add_part(name text, since interval, upto interval) RETURNS void LANGUAGE plpgsql AS $$
+SELECT set_config('health.now', now()::text, false) IS NULL;
+CREATE FUNCTION add_part(name text, since text, upto text, parent text DEFAULT 'part', clause text DEFAULT '')
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    now timestamptz := current_setting('health.now');
 BEGIN
-    EXECUTE format('CREATE TABLE %I PARTITION OF part FOR VALUES FROM (%s) TO (%s)', name,
-                   flake_lower(now() + since), flake_lower(now() + upto));
+    EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%s) TO (%s) %s', name, parent,
+                   CASE WHEN since = 'minvalue' THEN since ELSE flake_lower(now + since::interval)::text END,
+                   CASE WHEN upto = 'maxvalue' THEN upto ELSE flake_lower(now + upto::interval)::text END, clause);
 END $$;
 CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
 SELECT * FROM health;
@@ -72,14 +77,14 @@ SELECT severity, object, regexp_replace(detail, 'in .*', 'in ...') AS detail, hi
 SELECT add_part('part_3', '1 day', '26 hours');
 SELECT * FROM health;
 -- 30 days wide, of which less than a week is left, and then more
-DROP TABLE part_2, part_3;
+DROP TABLE part_1, part_2, part_3;
 SELECT add_part('part_2', '-24 days', '6 days');
 SELECT * FROM health;
 DROP TABLE part_2;
 SELECT add_part('part_2', '-22 days', '8 days');
 SELECT * FROM health;
 -- with no end at all
-SELECT format('CREATE TABLE part_6 PARTITION OF part FOR VALUES FROM (%s) TO (MAXVALUE)', flake_lower(now() + interval '8 days')) \gexec
+SELECT add_part('part_3', '8 days', 'maxvalue');
 SELECT * FROM health;
 -- tables that nothing is minted for, and of ids without time, are not looked at
 DROP TABLE part_2;
@@ -96,12 +101,12 @@ SELECT * FROM health;
 DROP TABLE part;
 -- a partition that has partitions needs them for its own ids only
 CREATE TABLE part (id bigint DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE part_past PARTITION OF part FOR VALUES FROM (MINVALUE) TO (%s) PARTITION BY RANGE (id)', flake_lower(now() - interval '1 hour')) \gexec
-SELECT format('CREATE TABLE part_now PARTITION OF part FOR VALUES FROM (%s) TO (%s) PARTITION BY RANGE (id)', flake_lower(now() - interval '1 hour'), flake_lower(now() + interval '10 hours')) \gexec
-SELECT format('CREATE TABLE part_later PARTITION OF part FOR VALUES FROM (%s) TO (MAXVALUE) PARTITION BY LIST (what)', flake_lower(now() + interval '10 hours')) \gexec
+SELECT add_part('part_past', 'minvalue', '-1 hour', clause => 'PARTITION BY RANGE (id)');
+SELECT add_part('part_now', '-1 hour', '10 hours', clause => 'PARTITION BY RANGE (id)');
+SELECT add_part('part_later', '10 hours', 'maxvalue', clause => 'PARTITION BY LIST (what)');
 CREATE TABLE part_a PARTITION OF part_later FOR VALUES IN ('a') PARTITION BY RANGE (id);
 SELECT object, regexp_replace(detail, 'in .*', 'in ...') AS detail FROM flake_health ORDER BY 1;
-SELECT format('CREATE TABLE part_now_all PARTITION OF part_now FOR VALUES FROM (%s) TO (%s)', flake_lower(now() - interval '1 hour'), flake_lower(now() + interval '10 hours')) \gexec
+SELECT add_part('part_now_all', '-1 hour', '10 hours', 'part_now');
 SELECT object FROM flake_health ORDER BY 1;
 CREATE TABLE part_a_all PARTITION OF part_a FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
 SELECT * FROM health;
@@ -110,8 +115,10 @@ DROP TABLE part;
 -- expression of hundreds of calls, temporary tables
 CREATE TABLE "%s %1$s ""';
 --" (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
-SELECT format('CREATE TABLE long_default (id bigint DEFAULT flake_id(%s2100%s)) PARTITION BY RANGE (id)',
-              repeat('abs(', 400), repeat(')', 400)) \gexec
+DO $$ BEGIN
+    EXECUTE format('CREATE TABLE long_default (id bigint DEFAULT flake_id(%s2100%s)) PARTITION BY RANGE (id)',
+                   repeat('abs(', 400), repeat(')', 400));
+END $$;
 CREATE TEMP TABLE temp_part (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
 CREATE TABLE by_expression (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE ((id + 1));
 CREATE TABLE by_two (id bigint DEFAULT flake_id(2100), other int) PARTITION BY RANGE (id, other);
@@ -173,3 +180,4 @@ ROLLBACK;
 SELECT * FROM flake_health;
 DROP VIEW health;
 DROP FUNCTION add_part;
+RESET health.now;

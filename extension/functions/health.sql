@@ -51,7 +51,7 @@ WITH settings AS MATERIALIZED (
 ), shards AS MATERIALIZED (
     SELECT s.generator, s.shard, s.last_time - pg_catalog.clock_timestamp() AS ahead, e.max_ahead
     FROM @extschema@._flake_stat_slots() s, settings e
-    WHERE s.shard IS NOT NULL
+    WHERE s.last_id IS NOT NULL
 ), leased AS MATERIALIZED (
     SELECT l.generator::regclass AS generator, l.shard
     FROM @extschema@.flake_leases l, settings e
@@ -96,11 +96,11 @@ UNION ALL
 SELECT 'notice'::text, 'horizon_hidden'::text, g.generator::text,
        CASE g.hidden
             WHEN 'lock'::text THEN 'Another session has locked the generator, so nobody can see whether its horizon is ahead of the clock.'::text
-            ELSE format('Role "%s" may not see the horizon, so whether it is ahead of the clock is not known.'::text, CURRENT_USER)
+            ELSE format('Role "%s" may not see the horizon, so whether it is ahead of the clock is not known.'::text, CURRENT_USER::text COLLATE "default")
        END,
        CASE g.hidden
             WHEN 'lock'::text THEN 'Look again. If it stays, find the session in pg_locks: minting waits for it, too.'::text
-            ELSE format('GRANT SELECT ON SEQUENCE %s TO %s;'::text, g.generator, quote_ident(CURRENT_USER::text))
+            ELSE format('GRANT SELECT ON SEQUENCE %s TO %s;'::text, g.generator, quote_ident(CURRENT_USER::text COLLATE "default"))
        END
 FROM generators g
 WHERE g.hidden IS NOT NULL
@@ -162,7 +162,7 @@ WHERE NOT e.require_attach
                                 WHERE l.generator::regclass = s.generator::regclass AND l.shard = s.shard))
 UNION ALL
 SELECT 'warning'::text, 'version_mismatch'::text, 'flakeid'::text,
-       format('The extension has version %s, and its library is for version %s.'::text, x.extversion, e.library_version),
+       format('The extension has version %s, and its library is for version %s.'::text, x.extversion COLLATE "default", e.library_version),
        'Execute ALTER EXTENSION flakeid UPDATE. If that has been done, end this session: it has an older library.'::text
 FROM pg_catalog.pg_extension x, settings e
 WHERE x.extname = 'flakeid'::name AND x.extversion <> e.library_version;

@@ -54,7 +54,7 @@ flake_health_settings(PG_FUNCTION_ARGS)
 	Datum		values[3];
 	bool		nulls[3] = {false};
 
-	max_ahead->time = (int64) flake_max_ahead_ms * 1000;
+	max_ahead->time = flake_max_ahead_us;
 	values[0] = IntervalPGetDatum(max_ahead);
 	values[1] = BoolGetDatum(flake_require_attach);
 	values[2] = CStringGetTextDatum(FLAKE_VERSION);

@@ -140,7 +140,7 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 	{
 		bool		isnull;
 		Datum		nodes = heap_getattr(tuple, Anum_pg_attrdef_adbin,
-										RelationGetDescr(defaults), &isnull);
+										 RelationGetDescr(defaults), &isnull);
 
 		if (!isnull && toast_raw_datum_size(nodes) < LONGEST_DEFAULT)
 		{
