@@ -30,6 +30,8 @@ OBJS = \
 	src/sql/health_partitions.o \
 	src/sql/create.o \
 	src/sql/show.o \
+	src/sql/restored.o \
+	src/sql/elsewhere.o \
 	src/sql/advance.o \
 	src/sql/rewind.o \
 	src/sql/columns.o \
@@ -37,6 +39,7 @@ OBJS = \
 	src/shard/lease.o \
 	src/shard/lease_search.o \
 	src/shard/keep.o \
+	src/shard/detach_all.o \
 	src/shard/attach.o \
 	src/shard/fence.o \
 	src/shard/lease_row.o \
@@ -46,6 +49,7 @@ OBJS = \
 	src/mint/generator.o \
 	src/mint/definition.o \
 	src/mint/claim.o \
+	src/mint/restore.o \
 	src/mint/horizon.o \
 	src/mint/horizon_page.o \
 	src/mint/slot.o \

@@ -93,6 +93,18 @@ SELECT 'critical'::text AS severity,
 FROM generators g, settings e
 WHERE g.horizon_time > e.now + e.max_ahead + interval '10 s'
 UNION ALL
+SELECT 'critical'::text, 'restored'::text, g.generator::text,
+       format('The server was restored to an earlier time; recovery ended "%s". %s'::text, r.reason,
+              CASE WHEN g.ends IS NULL THEN 'Numbers that were handed out after that can come again.'::text
+                   ELSE 'What was detached, attached or leased after that is forgotten.'::text
+              END),
+       'Do what the runbook on restores says, and then call flake_accept_restore().'::text
+FROM generators g, settings e, LATERAL @extschema@._flake_restore_of(g.generator) r
+WHERE r.timeline IS NOT NULL
+  AND (g.ends IS NULL OR e.require_attach
+       OR EXISTS (SELECT FROM @extschema@.flake_shard_map)
+       OR EXISTS (SELECT FROM @extschema@.flake_shard_state s WHERE s.generator::regclass = g.generator))
+UNION ALL
 SELECT 'notice'::text, 'horizon_hidden'::text, g.generator::text,
        CASE g.hidden
             WHEN 'lock'::text THEN 'Another session has locked the generator, so nobody can see whether its horizon is ahead of the clock.'::text

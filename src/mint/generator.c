@@ -34,6 +34,7 @@
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/horizon.h"
+#include "mint/restore.h"
 #include "mint/shmem.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -283,6 +284,8 @@ look_up(Generator *generator, Oid function)
 
 	flake_horizon_open(&generator->horizon, generator->key,
 					   generator->sequence, &generator->layout);
+	if (!flake_layout_has_time(&generator->layout))
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();
 	generator->valid = before == invalidations;
 }

@@ -206,8 +206,8 @@ used_ranges(const LeaseRequest *request, int *count)
 			room = Max(2 * room, 64);
 			ranges = repalloc_huge(ranges, room * sizeof(ShardRange));
 		}
-		ranges[*count].lower = shard;
-		ranges[*count].upper = shard;
+		ranges[*count].lower = shard == FLAKE_OTHER_SHARDS ? 0 : shard;
+		ranges[*count].upper = shard == FLAKE_OTHER_SHARDS ? PG_INT32_MAX : shard;
 		(*count)++;
 	}
 	systable_endscan(scan);
