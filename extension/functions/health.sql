@@ -36,13 +36,13 @@ WITH settings AS MATERIALIZED (
     SELECT s.max_ahead, s.require_attach, s.library_version, pg_catalog.clock_timestamp() AS now
     FROM @extschema@._flake_health_settings() s
 ), generators AS MATERIALIZED (
-    SELECT g.generator, i.shards, i.ends, h.horizon_time, h.hidden
-    FROM (SELECT b.generator, @extschema@.flake_layout_of(b.generator) AS layout
-          FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass),
-                       ('@extschema@.flake_default_uuid'::pg_catalog.regclass),
-                       ('@extschema@.flake_default_objectid'::pg_catalog.regclass)) b (generator)
+    SELECT g.generator, g.is_wide, i.shards, i.ends, h.horizon_time, h.hidden
+    FROM (SELECT b.generator, b.is_wide, @extschema@.flake_layout_of(b.generator) AS layout
+          FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass, false),
+                       ('@extschema@.flake_default_uuid'::pg_catalog.regclass, true),
+                       ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true)) b (generator, is_wide)
           UNION ALL
-          SELECT l.objoid::pg_catalog.regclass, l.label::@extschema@.flake_layout
+          SELECT l.objoid::pg_catalog.regclass, false, l.label::@extschema@.flake_layout
           FROM pg_catalog.pg_seclabel l
           WHERE l.provider = 'flakeid'
             AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass) g,
@@ -101,8 +101,8 @@ SELECT 'critical'::text, 'restored'::text, g.generator::text,
        'Do what the runbook on restores says, and then call flake_accept_restore().'::text
 FROM generators g, settings e, LATERAL @extschema@._flake_restore_of(g.generator) r
 WHERE r.timeline IS NOT NULL
-  AND (g.ends IS NULL OR e.require_attach
-       OR EXISTS (SELECT FROM @extschema@.flake_shard_map)
+  AND (g.ends IS NULL
+       OR NOT g.is_wide AND (e.require_attach OR EXISTS (SELECT FROM @extschema@.flake_shard_map))
        OR EXISTS (SELECT FROM @extschema@.flake_shard_state s WHERE s.generator::regclass = g.generator))
 UNION ALL
 SELECT 'notice'::text, 'horizon_hidden'::text, g.generator::text,
