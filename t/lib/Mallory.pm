@@ -265,6 +265,9 @@ my %arguments = (
 	'flake_sibling(bigint, regclass)' => [ map { [ '5', $_ ] } @generators ],
 	'flake_stat_reset()'              => [ [] ],
 	'_flake_stat_slots()'              => [ [] ],
+	'_flake_health_horizon(regclass)'  => [ map { [$_] } @generators ],
+	'_flake_health_partitions()'       => [ [] ],
+	'_flake_health_settings()'         => [ [] ],
 	'_flake_stranger(oid, oid)'        => [
 		[
 			"CAST('tmpl' AS pg_catalog.regnamespace)",
