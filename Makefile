@@ -28,6 +28,7 @@ OBJS = \
 	src/sql/stat.o \
 	src/sql/health.o \
 	src/sql/health_partitions.o \
+	src/sql/clock.o \
 	src/sql/create.o \
 	src/sql/show.o \
 	src/sql/restored.o \
@@ -51,6 +52,7 @@ OBJS = \
 	src/mint/claim.o \
 	src/mint/restore.o \
 	src/mint/horizon.o \
+	src/mint/clock_guard.o \
 	src/mint/horizon_page.o \
 	src/mint/slot.o \
 	src/mint/shmem.o \

@@ -21,9 +21,18 @@
  */
 #define LONGEST_MS			(36525.0 * SECS_PER_DAY * 1000)
 
+/*
+ * Readings of two clocks are taken one after the other, and a session may be
+ * stopped in between: less than a minute would refuse clocks that are right.
+ * With more than ten years, wrong epochs would pass: -1 says so.
+ */
+#define SHORTEST_JUMP_S		60
+#define LONGEST_JUMP_S		(3650 * SECS_PER_DAY)
+
 int			flake_shard = -1;
 int64		flake_max_ahead_us;
 int64		flake_max_wait_us;
+int			flake_max_jump_s = SECS_PER_DAY;
 bool		flake_require_attach = false;
 
 /* The hooks keep what these say, in microseconds. */
@@ -43,6 +52,17 @@ static void
 assign_max_wait(double value, void *extra)
 {
 	flake_max_wait_us = (int64) (value * 1000);
+}
+
+static bool
+check_max_jump(int *value, void **extra, GucSource source)
+{
+	if (*value == -1 || *value >= SHORTEST_JUMP_S)
+		return true;
+	GUC_check_errdetail("It is -1, which lets the clock jump as far as it may, or at least %d seconds.",
+						SHORTEST_JUMP_S);
+	GUC_check_errhint("The clock's small steps are no jumps. See \"flakeid.max_ahead\" for how far ids may be ahead of it.");
+	return false;
 }
 
 void
@@ -70,6 +90,11 @@ flake_settings_init(const SettingHooks *hooks)
 							 &max_wait_ms, 10000, 0, LONGEST_MS,
 							 PGC_USERSET, GUC_UNIT_MS, NULL, assign_max_wait,
 							 NULL);
+	DefineCustomIntVariable("flakeid.max_jump",
+							"Sets how far the clock may jump ahead without minting being refused.",
+							"-1 means as far as it may.",
+							&flake_max_jump_s, SECS_PER_DAY, -1, LONGEST_JUMP_S,
+							PGC_SIGHUP, GUC_UNIT_S, check_max_jump, NULL, NULL);
 	DefineCustomBoolVariable("flakeid.require_attach",
 							 "Lets only shards be minted that were attached with flake_attach().",
 							 NULL,

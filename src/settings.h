@@ -20,6 +20,7 @@
 extern int	flake_shard;		/* of flake_id(); -1 if unset */
 extern int64 flake_max_ahead_us;	/* how far an id may be ahead of the clock */
 extern int64 flake_max_wait_us; /* how long a caller may have to wait */
+extern int	flake_max_jump_s;	/* how far the clock may jump ahead; -1: any */
 extern bool flake_require_attach;	/* only attached shards may be minted */
 
 /* What is to be called when a setting changes. */

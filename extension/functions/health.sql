@@ -93,6 +93,12 @@ SELECT 'critical'::text AS severity,
 FROM generators g, settings e
 WHERE g.horizon_time > e.now + e.max_ahead + interval '10 s'
 UNION ALL
+SELECT 'critical'::text, 'clock_refused'::text, 'clock'::text,
+       format('The clock has jumped ahead by %s. Since %s ids that need a later horizon are refused (53400): %s times.'::text,
+              date_trunc('second'::text, c.jump), c.refused_since, c.refusals),
+       'Compare the clock with another machine''s. If it is wrong, correct it: that ends it. If it is right, call flake_accept_clock().'::text
+FROM @extschema@._flake_clock_guard() c
+UNION ALL
 SELECT 'critical'::text, 'restored'::text, g.generator::text,
        format('The server was restored to an earlier time; recovery ended "%s". %s'::text, r.reason,
               CASE WHEN g.ends IS NULL THEN 'Numbers that were handed out after that can come again.'::text

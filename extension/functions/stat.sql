@@ -39,6 +39,23 @@ COMMENT ON COLUMN @extschema@.flake_stat.wait_time IS 'how long callers waited, 
 COMMENT ON COLUMN @extschema@.flake_stat.refused IS 'calls that got no id, but error 53400';
 COMMENT ON COLUMN @extschema@.flake_stat.clock_steps_back IS 'times that the clock was seen 10 ms or more behind an earlier reading';
 
+CREATE FUNCTION @extschema@.flake_accept_clock()
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_accept_clock'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.flake_accept_clock() IS
+'takes the clock of the server for right as it is now, after ids were refused (53400) because it had jumped ahead by more than flakeid.max_jump; for all databases; the server''s log says who did it; error: 42501 without EXECUTE, which only superusers have until it is granted';
+
+CREATE FUNCTION @extschema@._flake_clock_guard(
+    OUT refused_since timestamptz, OUT jump interval, OUT refusals bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'flake_clock_guard'
+LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_clock_guard() IS
+'a row while the server refuses to mint because its clock has jumped ahead: since when, by the clock as it is now; by how much it had jumped at the last refusal; how many refusals; of all databases';
+
 CREATE FUNCTION @extschema@.flake_stat_reset()
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_stat_reset'

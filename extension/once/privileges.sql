@@ -25,6 +25,8 @@ BEGIN
                   '@extschema@.flake_lease(text, interval, regclass)'::regprocedure,
                   '@extschema@.flake_renew(text, interval, regclass)'::regprocedure,
                   '@extschema@.flake_release(text, regclass)'::regprocedure,
+                  '@extschema@.flake_accept_clock()'::regprocedure,
+                  '@extschema@._flake_clock_guard()'::regprocedure,
                   '@extschema@._flake_stat_slots()'::regprocedure,
                   '@extschema@._flake_minted_elsewhere(regclass)'::regprocedure,
                   '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
@@ -52,7 +54,8 @@ GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_health TO pg_monitor, @extowner@;
 
--- flake_rewind() and flake_accept_restore() are for superusers only.
+-- flake_rewind() and flake_accept_restore() are for superusers only; so is
+-- flake_accept_clock(), until they grant it.
 
 -- A lease keeps the server from minting the shard: that is for those who may.
 GRANT EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass) TO @extowner@;
@@ -62,4 +65,5 @@ GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner
 -- What other users mint
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_minted_elsewhere(regclass) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_clock_guard() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;

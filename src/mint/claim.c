@@ -435,7 +435,7 @@ try_claim(Slot *slot, const FlakeLayout *layout, HorizonRef *horizon, int64 n,
 	 */
 	margin = flake_horizon_margin(horizon, end);
 	if (unlikely(margin < horizon->reserve) &&
-		flake_horizon_extend(horizon, end))
+		flake_horizon_extend(horizon, end, slot))
 		return AGAIN;
 
 	/* M1: if another session was faster, its value is the new last. */

@@ -15,6 +15,8 @@
  * Entries are a multiple of a cache line apart, so that sessions minting for
  * different shards, and everybody reading the horizon, do not disturb each other.
  *
+ * And one ClockGuard for the server (see clock_guard.c).
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -22,8 +24,10 @@
 #ifndef FLAKEID_ENTRY_H
 #define FLAKEID_ENTRY_H
 
+#include "datatype/timestamp.h"
 #include "port/atomics.h"
 #include "storage/lwlock.h"
+#include "storage/spin.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -50,6 +54,7 @@ typedef struct Horizon
 	LWLock		lock;			/* held while the horizon is moved */
 	TransactionId incarnation;	/* of the database: see horizon.c */
 	pg_atomic_uint32 warned;	/* of what, since the start: see restore.c */
+	int64		found;			/* packed: on disk when the server started */
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
@@ -73,6 +78,20 @@ typedef struct Slot
 
 	LWLock		lock;			/* held while it is opened, closed or advanced */
 } Slot;
+
+typedef struct ClockGuard
+{
+	slock_t		mutex;
+	bool		is_set;			/* is there anything to compare with? */
+	bool		is_proven;		/* was that compared with the disk? */
+	TimestampTz wall;			/* the clock when it was found right */
+	int64		steady_us;		/* a clock that nobody sets, then */
+	int64		refusals;		/* since then */
+	int64		refusing_since_us;	/* when the first was, by the steady clock */
+	TimestampTz refused_wall;	/* at the last one: the clock */
+	int64		refused_steady_us;	/* the steady clock */
+	int64		refused_jump_us;	/* and how far ahead it had jumped */
+} ClockGuard;
 
 #pragma GCC visibility pop
 

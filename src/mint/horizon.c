@@ -13,6 +13,8 @@
  *	H3	The first id after a server start is above the horizon found on disk.
  *	H4	No claim moves the horizon further than what could be claimed when it
  *		is moved, and a quarter of a second.
+ *	H5	No claim moves the horizon far ahead because the clock has jumped there:
+ *		see clock_guard.c.
  *
  * H1 to H3 make ids unique.  Hence whatever was handed out before a crash is at or below the horizon
  * found afterwards, and what comes after is above.  The horizon is moved a
@@ -44,6 +46,7 @@
 #include "common/int.h"
 #include "layout/layout.h"
 #include "layout/message.h"
+#include "mint/clock_guard.h"
 #include "mint/entry.h"
 #include "mint/horizon.h"
 #include "mint/horizon_page.h"
@@ -239,7 +242,7 @@ warn_if_far_ahead(const HorizonRef *ref, int64 found)
  * into the time before the generator.
  */
 static int64
-first_floor(const FlakeLayout *layout)
+first_floor(const FlakeLayout *layout, TimestampTz now)
 {
 	int64		min;
 	int64		max;
@@ -248,11 +251,32 @@ first_floor(const FlakeLayout *layout)
 	flake_horizon_bounds(layout, &min, &max);
 	if (!flake_layout_has_time(layout))
 		return min - 1;
-	tick = flake_layout_tick_at(layout, GetCurrentTimestamp());
+	tick = flake_layout_tick_at(layout, now);
 	if (tick < flake_layout_min_tick(layout) ||
 		tick > flake_layout_max_tick(layout))
 		return min - 1;
 	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
+}
+
+/* The time of a packed value; DT_NOBEGIN if there is none. */
+static TimestampTz
+time_of(const FlakeLayout *layout, int64 packed)
+{
+	TimestampTz result = DT_NOBEGIN;
+
+	if (packed != FLAKE_PACKED_NONE)
+		(void) flake_layout_tick_start(layout, flake_layout_packed_tick(layout, packed),
+									   &result);
+	return result;
+}
+
+/* Reads the clock to move a horizon by; its LWLock must be held. */
+static void
+read_clock(const HorizonRef *ref, ClockMove *move)
+{
+	flake_clock_guard_read(move);
+	move->horizon = time_of(ref->layout, (int64) pg_atomic_read_u64(&ref->shared->value));
+	move->found = time_of(ref->layout, ref->shared->found);
 }
 
 /*
@@ -320,7 +344,9 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	TransactionId incarnation = database_incarnation();
 	Relation	rel;
 	bool		is_first;
+	bool		is_refused = false;
 	int64		found = FLAKE_PACKED_NONE;
+	ClockMove	move;
 
 	ref->shared = flake_shmem_horizon(generator);
 	ref->sequence = sequence;
@@ -336,20 +362,37 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
 	if (is_first)
-		found = (int64) pg_atomic_read_u64(&ref->shared->value);
+		ref->shared->found = found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
-		pg_atomic_write_u64(&ref->shared->floor, (uint64) first_floor(layout));
+	{
+		read_clock(ref, &move);
+		is_refused = flake_layout_has_time(layout) && !flake_clock_guard_allows(&move);
+		if (!is_refused)
+			pg_atomic_write_u64(&ref->shared->floor,
+								(uint64) first_floor(layout, move.wall));
+	}
 	LWLockRelease(&ref->shared->lock);
 	relation_close(rel, NoLock);
+
+	if (is_refused)
+	{
+		flake_clock_guard_refuse(&move, &ref->shared->refused);
+		flake_horizon_open(ref, generator, sequence, layout);
+		return;
+	}
 	warn_if_far_ahead(ref, found);
 }
 
 bool
-flake_horizon_extend(HorizonRef *ref, int64 end)
+flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 {
 	Horizon    *shared = ref->shared;
 	bool		wait = flake_horizon_margin(ref, end) < 0;
 	bool		start_over = wait;
+	bool		has_time = flake_layout_has_time(ref->layout);
+	bool		is_moved = false;
+	bool		is_refused = false;
+	ClockMove	move;
 	Relation	rel;
 	int64		cap = ref->max;
 	int64		needed;
@@ -369,8 +412,11 @@ flake_horizon_extend(HorizonRef *ref, int64 end)
 	}
 
 	ref->file = relation_file(rel);
-	if (flake_layout_has_time(ref->layout))
-		cap = claimable_up_to(ref->layout, GetCurrentTimestamp());
+	if (has_time)
+	{
+		read_clock(ref, &move);
+		cap = claimable_up_to(ref->layout, move.wall);
+	}
 	if (end > cap)
 		start_over = true;		/* the claim had another reading of the clock */
 	else
@@ -386,13 +432,20 @@ flake_horizon_extend(HorizonRef *ref, int64 end)
 		ref->reserve = (needed - end) / 4;
 		if (flake_horizon_margin(ref, end) < ref->reserve)
 		{
-			synchronize(ref, rel, needed);
 			start_over = true;
+			is_refused = has_time && !flake_clock_guard_allows(&move);
+			is_moved = !is_refused;
+			if (is_moved)
+				synchronize(ref, rel, needed);
 		}
 	}
 
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
+	if (is_refused)
+		flake_clock_guard_refuse(&move, &slot->refused);
+	if (is_moved && has_time)
+		flake_clock_guard_note(&move);
 	return start_over;
 }
 

@@ -37,6 +37,7 @@ typedef struct HorizonRef
  * memory, and brings disk and shared memory into agreement.  No slot of this
  * database's may be used before.  The layout is to stay where it is.
  *
+ * ERROR 53400 if a new generator would begin where the clock has jumped (H5).
  * WARNING, once after a server start, if the horizon is so far ahead of the
  * clock that ids have to wait for the clock.
  */
@@ -48,8 +49,11 @@ extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
  * durably, and then publishes it.  After true, start over: the clock has moved
  * on, or was not as it seemed.  False if end is covered, and the horizon was left
  * as it is: somebody else is about to move it, or nothing is left to reserve.
+ *
+ * ERROR 53400 if the clock has jumped ahead (H5); it is counted in the slot that
+ * the claim is for.
  */
-extern bool flake_horizon_extend(HorizonRef *ref, int64 end);
+extern bool flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot);
 
 /* Makes sure, durably, that every new id is above a packed value. */
 extern void flake_horizon_raise(HorizonRef *ref, int64 above);

@@ -39,6 +39,7 @@ typedef struct ShmemHeader
 	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
 	dshash_table_handle horizons;
 	dshash_table_handle slots;
+	ClockGuard	clock_guard;
 } ShmemHeader;
 
 /*
@@ -55,7 +56,7 @@ StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
 dshash_table *flake_horizons = NULL;
 dshash_table *flake_slots = NULL;
 
-static const ShmemHeader *shmem_header = NULL;
+static ShmemHeader *shmem_header = NULL;
 static dsa_area *area = NULL;
 
 /* The same for both tables; the tranche is filled in by flake_shmem_attach(). */
@@ -91,6 +92,8 @@ header_init(void *ptr
 	LWLockInitialize(&header->lock, LWLockNewTrancheId());
 #endif
 	header->area = DSM_HANDLE_INVALID;
+	memset(&header->clock_guard, 0, sizeof(ClockGuard));
+	SpinLockInit(&header->clock_guard.mutex);
 	memcpy(header->server_value, drawn, FLAKE_SERVER_VALUE_LEN);
 }
 
@@ -199,6 +202,13 @@ flake_shmem_request(void)
 #if PG_VERSION_NUM < 170000
 	RequestAddinShmemSpace(MAXALIGN(sizeof(ShmemHeader)));
 #endif
+}
+
+ClockGuard *
+flake_shmem_clock_guard(void)
+{
+	flake_shmem_attach();
+	return &shmem_header->clock_guard;
 }
 
 const uint8 *

@@ -11,6 +11,7 @@
 #define FLAKEID_SHMEM_AREA_H
 
 #include "lib/dshash.h"
+#include "mint/entry.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,6 +33,9 @@ extern int	flake_shmem_tranche(void);
 
 /* Asks for the header's memory at server start, if the library is preloaded. */
 extern void flake_shmem_request(void);
+
+/* What the server knows of its clock. */
+extern ClockGuard *flake_shmem_clock_guard(void);
 
 /* Five bytes drawn at random since the server started, the same for all. */
 #define FLAKE_SERVER_VALUE_LEN	5
