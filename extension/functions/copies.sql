@@ -13,20 +13,20 @@ CREATE FUNCTION @extschema@._flake_minting_defaults(tables oid[],
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-AS $function$
-    SELECT m.relation, m.attname, m.shard::int, coalesce(m.generator, '@extschema@.flake_default'::regclass), m.generator IS NOT NULL
-    FROM (SELECT f.adrelid::regclass AS relation, a.attname,
-                 substring(pg_get_expr(f.adbin, f.adrelid) FROM '^[^(]*flake_id\((\d+)(?:, ''.*''::regclass)?\)$') AS shard,
-                 (SELECT g.oid::regclass FROM pg_depend s JOIN pg_class g ON g.oid = s.refobjid AND g.relkind = 'S'
-                  WHERE s.classid = 'pg_attrdef'::regclass AND s.objid = f.oid AND s.refclassid = 'pg_class'::regclass) AS generator
-          FROM pg_attrdef f
-          JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
+BEGIN ATOMIC
+    SELECT m.relation, m.attname, m.shard::int, coalesce(m.generator, '@extschema@.flake_default'::pg_catalog.regclass), m.generator IS NOT NULL
+    FROM (SELECT f.adrelid::pg_catalog.regclass AS relation, a.attname,
+                 substring(pg_catalog.pg_get_expr(f.adbin, f.adrelid) FROM '^[^(]*flake_id\((\d+)(?:, ''.*''::regclass)?\)$'::text) AS shard,
+                 (SELECT g.oid::pg_catalog.regclass FROM pg_catalog.pg_depend s JOIN pg_catalog.pg_class g ON g.oid = s.refobjid AND g.relkind = 'S'
+                  WHERE s.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND s.objid = f.oid AND s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass) AS generator
+          FROM pg_catalog.pg_attrdef f
+          JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
           WHERE f.adrelid = ANY (tables)
-            AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                          AND d.refclassid = 'pg_proc'::regclass
-                          AND d.refobjid IN ('@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id(int, regclass)'::regprocedure))) AS m
+            AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
+                          AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
+                          AND d.refobjid IN ('@extschema@.flake_id(int)'::pg_catalog.regprocedure, '@extschema@.flake_id(int, regclass)'::pg_catalog.regprocedure))) AS m
     WHERE m.shard IS NOT NULL;
-$function$;
+END;
 
 COMMENT ON FUNCTION @extschema@._flake_minting_defaults(oid[]) IS
 'the columns of tables whose default is flake_id(shard) or flake_id(shard, generator); for functions of flakeid';
