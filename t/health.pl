@@ -85,6 +85,23 @@ start_with_clock($node, $clock);
 is(health($node), '', 'a crash after a burst: nothing is wrong');
 
 #
+# A clock that jumps ahead by a year
+#
+
+$session = new_session($node);
+value($session, 'SELECT flake_id(1)');
+set_clock($clock, 365 * 24 * $hour);
+is(health($node), 'critical|partitions_end|part', 'a year later: partitions have ended');
+is(code($session, 'SELECT flake_id(1)'), '53400', 'a year later: ids are refused');
+is( health($node),
+	"critical|clock_refused|clock\ncritical|partitions_end|part",
+	'a year later: it says that they are');
+set_clock($clock, 0);
+value($session, 'SELECT flake_id(1)');
+is(health($node), '', 'when the clock is right and an id was minted, that is over');
+end_session($session);
+
+#
 # A standby says what is wrong with a primary whose clock is ahead
 #
 
@@ -154,6 +171,7 @@ my $restored = PostgreSQL::Test::Cluster->new('restored');
 $restored->init_from_backup($node, 'backup', has_restoring => 1, standby => 0);
 $restored->append_conf('postgresql.conf', q(
 recovery_target_name = 'earlier'
+recovery_target_timeline = 'current'
 recovery_target_action = promote
 archive_mode = off
 ));
