@@ -3,7 +3,7 @@
  *	  A model of how flakeid mints, for the model checker Spin.
  *
  * The rules are those that src/mint/claim.c (M1 to M4), src/mint/horizon.c (H1 to
- * H3) and src/shard/fence.c (F1 to F3) name, and docs/internals/design.md explains.
+ * H5) and src/shard/fence.c (F1 to F3) name, and docs/internals/design.md explains.
  * README.md in this directory says how to read this, which function each step
  * stands for, and what is left out and why.  "make model" checks it.
  *
@@ -32,6 +32,9 @@
 #endif
 #ifndef AHEAD
 #define AHEAD		1		/* flakeid.max_ahead */
+#endif
+#ifndef SLACK
+#define SLACK		0		/* how far past what may be claimed a horizon may be */
 #endif
 #define SESSIONS	3
 #define SHARDS		2
@@ -78,6 +81,21 @@ byte page = LOWEST;			/* the horizon in the buffer and in WAL */
 byte disk = LOWEST;			/* the horizon in WAL that is flushed */
 bool attached = true;		/* as committed */
 byte after;					/* packed; NONE: null */
+
+#ifdef TIME
+/*
+ * H4 and H5 are about how far the horizon gets from the true time.  A claim may
+ * have read any tick.  Who moves the horizon reads the true time, or one that
+ * is WILD ahead.
+ */
+#define JUMP		1		/* flakeid.max_jump */
+#define WILD		(JUMP + AHEAD + SLACK + 1)	/* so far from any horizon */
+#define LONGEST		1		/* how far a horizon on disk may be behind the clock */
+byte present = LOWEST;		/* the true time */
+bool is_known;				/* the guard has something to compare with, */
+bool was_wild;				/* which was a wild reading */
+byte found = LOWEST;		/* the horizon that the server has started with */
+#endif
 
 #ifdef LAG
 /*
@@ -147,7 +165,7 @@ bool came_back;				/* shard MOVED was detached, and attached again */
 #endif
 HIDDEN byte no_id_twice, ids_in_order, id_within_durable_horizon,
 	no_id_after_detach, bound_covers_all_ids, id_not_too_far_ahead,
-	no_id_in_two_rows, ids_go_back, probe_not_reached;
+	no_id_in_two_rows, ids_go_back, horizon_near_clock, probe_not_reached;
 
 /* What "model/run BREAK_..." shows of a trace. */
 #ifdef PLAIN
@@ -356,8 +374,18 @@ inline hand_out(s, id)
 	slot_rises(s)
 }
 
+/* How far a reading of the clock lets the horizon go. */
+#define CAP(reading)	((reading) + AHEAD + SLACK)
+#if defined(TIME) && !defined(BREAK_H4)
+#define WANTED		MIN(end[me] + WINDOW, CAP(last[me]))
+#define MAY_REACH(reading)	(end[me] <= CAP(reading))
+#else
+#define WANTED		(end[me] + WINDOW)
+#define MAY_REACH(reading)	true
+#endif
+
 /* A page that was behind what is published is brought up to it. */
-#define EXTENDED	MAX(MIN(end[me] + WINDOW, LARGEST), horizon)
+#define EXTENDED	MAX(MIN(WANTED, LARGEST), horizon)
 
 inline write_page()
 {
@@ -368,6 +396,11 @@ inline write_page()
 	fi
 #else
 	page = MAX(EXTENDED, page)
+#endif
+#ifdef CHECK_NEAR
+	;
+	horizon_near_clock = page <= CAP(present);
+	assert(horizon_near_clock)
 #endif
 }
 
@@ -385,6 +418,61 @@ inline publish_page()
 
 /* What of the published horizon asks for an extension. */
 #define ENOUGH		MIN(end[me] + RESERVE, LARGEST)
+
+/*
+ * H4, H5: who has locked the horizon to move it reads the clock, and leaves it
+ * alone if the claim ends further than it may, or the clock has jumped.  What
+ * the guard compares with is noted right away: it is for those who lock next.
+ */
+#ifdef TIME
+#ifdef BREAK_H5
+#define IS_RIGHT(reading)	true
+#else
+#define IS_RIGHT(reading) \
+	((reading) <= horizon + JUMP || \
+	 (is_known -> (reading) == present || was_wild : AT_START(reading)))
+#endif
+#ifdef BREAK_H5_START
+#define AT_START(reading)	true
+#else
+#define AT_START(reading)	((reading) <= found + LONGEST)
+#endif
+
+inline note_clock(reading)
+{
+	is_known = true;
+	was_wild = (reading) != present
+}
+#endif
+
+#define LOCKED_TO_MOVE	horizon_locked = true; to[me] = WRITES
+
+inline read_clock(reading)
+{
+#ifdef TIME
+	if
+	:: !IS_RIGHT(reading) ->
+		SAY("finds that the clock has jumped: an error");
+#ifdef BREAK_H5_REFUSED
+		note_clock(reading);
+#endif
+		forget(me)
+	:: IS_RIGHT(reading) && !MAY_REACH(reading) -> forget(me)
+	:: else -> note_clock(reading); last[me] = reading; LOCKED_TO_MOVE
+	fi
+#else
+	LOCKED_TO_MOVE
+#endif
+}
+
+#define LOCK_HORIZON(reading) \
+	:: d_step { to[me] == WAITS && !horizon_locked -> \
+		SAY("locks the horizon, and compares again"); \
+		if \
+		:: FILE_COUNTS && horizon >= ENOUGH -> forget(me) \
+		:: else -> read_clock(reading) \
+		fi; \
+		done() }
 
 /*
  * F2, F3: opening a slot.
@@ -581,16 +669,16 @@ proctype session()
 	 * horizon, so it is compared again as it is locked.  To unlock it with the
 	 * last step makes nobody wait who would not have waited.
 	 */
-	:: d_step { to[me] == WAITS && !horizon_locked ->
-		SAY("locks the horizon, and compares again");
-		if
-		:: FILE_COUNTS && horizon >= ENOUGH -> forget(me)
-		:: else -> horizon_locked = true; to[me] = WRITES
-		fi;
-		done() }
+#ifdef TIME
+	LOCK_HORIZON(present)
+	LOCK_HORIZON(present + WILD)
+#else
+	LOCK_HORIZON(0)
+#endif
 	:: d_step { to[me] == WRITES ->
 		SAY("writes the horizon's WAL record");
 		write_page();
+		last[me] = 0;
 		end[me] = 0;
 #ifdef BREAK_H2
 		to[me] = PUBLISHES;
@@ -720,12 +808,23 @@ inline start()
 	close_by_flag();
 	page = disk;
 	horizon = page;
+	forget_clock();
 #ifdef BREAK_H3
 	floor = page - 1;
 #else
 	floor = page;
 #endif
 	forget_after()
+}
+
+inline forget_clock()
+{
+#ifdef TIME
+	is_known = false;
+	was_wild = false;
+	found = disk;
+#endif
+	skip
 }
 
 inline close_by_flag()
@@ -769,6 +868,10 @@ init
 	do
 	/* Somebody else's flush: the WAL writer's, or another commit's. */
 	:: d_step { disk != page -> printf("the WAL writer flushes\n"); disk = page }
+
+#ifdef TIME
+	:: d_step { present + WILD < LARGEST -> printf("time passes\n"); present++ }
+#endif
 
 	/* A crash: what was not flushed is lost. */
 	:: d_step { crashes < CRASHES -> printf("the server crashes, and starts again\n"); start() }

@@ -89,6 +89,8 @@ INSERT INTO forbidden (command) VALUES
     ($$SELECT * FROM flake_stat$$),
     ($$SELECT * FROM _flake_stat_slots()$$),
     ($$SELECT flake_stat_reset()$$),
+    ($$SELECT flake_accept_clock()$$),
+    ($$SELECT * FROM _flake_clock_guard()$$),
     ($$SET flakeid.max_ahead = '1 h'$$),
     ($$SET flakeid.require_attach = on$$),
     ($$SET flakeid.worker = '08:00:2b:01:02:03'$$),

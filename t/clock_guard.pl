@@ -27,6 +27,7 @@ my $node = start_server(
 	sql => q(
 CREATE EXTENSION flakeid;
 CREATE ROLE operator LOGIN;
+CREATE SEQUENCE ticket;
 SELECT flake_create_generator('numbers', 'seq:62 server:1 block=100');
 ));
 my $session;

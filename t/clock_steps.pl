@@ -21,7 +21,7 @@ my $clock = new_clock();
 my $node = start_server(
 	'main',
 	clock => $clock,
-	conf => 'log_statement = none',
+	conf => "log_statement = none\nflakeid.max_jump = -1",    # clock_guard.pl is for that
 	sql => q(
 CREATE EXTENSION flakeid;
 CREATE SEQUENCE ticket;

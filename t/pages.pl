@@ -6,6 +6,9 @@
 # A link within the project is to a file that is there, and if it has an anchor, to
 # a heading of that page, as GitHub makes anchors of headings.  The README has at
 # most 300 lines, any other page 400.
+#
+# ALTER SYSTEM works as it is given: on PostgreSQL 15 and 16 the session must have
+# loaded the library, so LOAD 'flakeid' comes before it, in the block or line.
 
 use strict;
 use warnings;
@@ -47,6 +50,8 @@ sub mistakes_in
 
 		push @mistakes, "$page: $length lines, and at most $limit are wanted"
 		  if $length > $limit;
+		push @mistakes, map { "$page, line $_: ALTER SYSTEM without LOAD" }
+		  alter_system_alone("$top/$page");
 		foreach my $link (links("$top/$page"))
 		{
 			my ($line, $target) = @$link;
@@ -83,6 +88,26 @@ sub mistakes_in
 		}
 	}
 	return @mistakes;
+}
+
+# The lines with ALTER SYSTEM and a setting that have no LOAD before it
+sub alter_system_alone
+{
+	my ($file) = @_;
+	my ($number, $in_block, $is_loaded, @lines) = (0, 0, 0);
+
+	foreach my $line (split /^/, slurp_file($file))
+	{
+		$number++;
+		$in_block = !$in_block if $line =~ /^\s*```/;
+		$is_loaded = 0 if !$in_block || $line =~ /^\s*```/;
+		while ($line =~ /(LOAD 'flakeid')|(ALTER SYSTEM (?:RE)?SET flakeid\.)/g)
+		{
+			$is_loaded = 1          if defined $1;
+			push @lines, $number if defined $2 && !$is_loaded;
+		}
+	}
+	return @lines;
 }
 
 # What a link in a page leads to, from the top; undef above that
@@ -131,8 +156,19 @@ SELECT a[1](2);   -- [no link](nowhere.md)
 ```
 PAGE
 append_to_file("$small/docs/b.md",
-	"[A](a.md#twice)\n\n<img src=\"picture.svg\">\n[x](a.md#no-heading) [y](c.md) [z](../../b.md)\n![p](none.png)\n"
+	"[A](a.md#twice)\n\n<img src=\"picture.svg\">\n[x](a.md#no-heading) [y](d.md) [z](../../b.md)\n![p](none.png)\n"
 );
+append_to_file("$small/docs/c.md", <<'PAGE');
+`LOAD 'flakeid'; ALTER SYSTEM SET flakeid.shard = 1` is right
+ALTER SYSTEM RESET flakeid.shard is not
+```
+LOAD 'flakeid';
+ALTER SYSTEM SET flakeid.shard = 1;
+```
+```
+ALTER SYSTEM SET flakeid.shard = 1;
+```
+PAGE
 append_to_file("$small/docs/picture.svg", "<svg/>\n");
 append_to_file("$small/README.md", "\n" x 301);
 append_to_file("$small/docs/long.md", "\n" x 401);
@@ -142,9 +178,11 @@ is_deeply(
 	[
 		'README.md: 301 lines, and at most 300 are wanted',
 		'docs/b.md, line 4: no heading for a.md#no-heading',
-		'docs/b.md, line 4: no file for c.md',
+		'docs/b.md, line 4: no file for d.md',
 		'docs/b.md, line 4: no file for ../../b.md',
 		'docs/b.md, line 5: no file for none.png',
+		'docs/c.md, line 2: ALTER SYSTEM without LOAD',
+		'docs/c.md, line 8: ALTER SYSTEM without LOAD',
 		'docs/long.md: 401 lines, and at most 400 are wanted',
 		'source.c, line 1: there is no docs/gone.md'
 	],

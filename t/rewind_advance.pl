@@ -24,6 +24,7 @@ my $node = start_server(
 log_statement = none
 max_connections = 20
 wal_sender_timeout = 0		# goes by the clock
+flakeid.max_jump = -1
 ),
 	sql => q(
 CREATE EXTENSION flakeid;

@@ -18,7 +18,7 @@ my $clock = new_clock();
 my $node = start_server(
 	'partman',
 	clock => $clock,
-	conf => q(timezone = 'UTC'),
+	conf => qq(timezone = 'UTC'\nflakeid.max_jump = -1),
 	sql => 'CREATE EXTENSION flakeid');
 
 # Days are counted from tomorrow's midnight.

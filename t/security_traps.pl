@@ -680,6 +680,7 @@ my @rights = (
 	[ 'SC', 'SELECT FROM ext.flake_leases' ],
 	[ 'SC', 'SELECT FROM ext.flake_stat' ],
 	[ 'SC', 'SELECT ext.flake_stat_reset()' ],
+	[ 'S', 'SELECT ext.flake_accept_clock()' ],
 	[ 'SC', 'INSERT INTO ext.flake_shard_state VALUES ($$app.g$$, 9, false, 1, now())' ],
 	[ 'S', 'UPDATE ext.flake_shard_state SET attached = true' ],
 	[ 'S', 'DELETE FROM ext.flake_leases' ],

@@ -45,7 +45,7 @@ AS 'MODULE_PATHNAME', 'flake_accept_clock'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_accept_clock() IS
-'takes the clock of the server for right as it is now, after ids were refused (53400) because it had jumped ahead by more than flakeid.max_jump; for all databases; the server''s log says who did it; error: 42501 without EXECUTE, which only superusers have until it is granted';
+'takes the clock of the server for right as it is now, after ids were refused because it had jumped ahead by more than flakeid.max_jump; for all databases; the server''s log says who did it; error: 42501 without EXECUTE, which only superusers have until it is granted';
 
 CREATE FUNCTION @extschema@._flake_clock_guard(
     OUT refused_since timestamptz, OUT jump interval, OUT refusals bigint)

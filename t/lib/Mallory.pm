@@ -263,6 +263,8 @@ my %arguments = (
 	'flake_shard_number(flake_layout, integer[])' =>
 	  [ [ "'snowflake'", "'{1,2}'" ] ],
 	'flake_sibling(bigint, regclass)' => [ map { [ '5', $_ ] } @generators ],
+	'flake_accept_clock()'            => [ [] ],
+	'_flake_clock_guard()'            => [ [] ],
 	'flake_stat_reset()'              => [ [] ],
 	'_flake_stat_slots()'              => [ [] ],
 	'_flake_health_horizon(regclass)'  => [ map { [$_] } @generators ],
