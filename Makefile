@@ -102,6 +102,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	copies \
 	route \
 	migrate \
 	migrate_kept \
