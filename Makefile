@@ -107,6 +107,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	copies \
 	route \
 	migrate \
 	migrate_kept \

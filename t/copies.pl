@@ -166,6 +166,35 @@ is( ($main->psql('postgres', "SET ROLE app; $elsewhere"))[0],
 	3, 'not everybody may look');
 $_->stop foreach $promoted, $clone;
 
+# Others wait until it is decided whether all shards are detached.
+my ($one, $two, $three, $four) = new_sessions($main, 4);
+value($two, 'SELECT flake_id(5)');
+foreach my $end (qw(ROLLBACK COMMIT))
+{
+	ask($one, 'BEGIN; SELECT flake_detach_all()');
+	send_query($two, 'SELECT flake_id(5)');
+	send_query($three, "SELECT flake_id(77, 'photo_id')");
+	send_query($four, "SELECT shard FROM flake_lease('x', '1 hour')");
+	wait_for_waiters($main, 3, "locktype = 'advisory'");
+	is(code($one, 'SAVEPOINT s; SELECT flake_id(5)'),
+		'55000', "$end: it counts for its own transaction");
+	ask($one, 'ROLLBACK TO s');
+	ask($one, $end);
+	foreach my $session ($two, $three, $four)
+	{
+		my ($out, $err) = get_answer($session);
+		like("$out$err",
+			$end eq 'COMMIT' ? qr/ERROR:  (55000|53400: .* no shard left)/ : qr/^\d+$/m,
+			"$end: who waited goes by it");
+	}
+}
+$main->safe_psql('postgres', q(
+DELETE FROM flake_shard_state WHERE shard = -1;
+SELECT flake_attach(5), flake_release('x');
+SELECT * FROM flake_lease('billing-7', '1 hour');
+));
+end_session($_) foreach $one, $two, $three, $four;
+
 $main->stop;
 $main->backup_fs_cold('cold');
 my $cold = PostgreSQL::Test::Cluster->new('cold');

@@ -6,7 +6,7 @@ AS 'MODULE_PATHNAME', 'flake_detach_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach_all(regclass) IS
-'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: those of flake_detach() but 22003 and 55006';
+'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@._flake_minting_defaults(tables oid[],
     OUT relation regclass, OUT attribute name, OUT shard int, OUT source regclass, OUT is_named boolean)
@@ -55,7 +55,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: those of flake_attach(), 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults that are not understood, 42501 unless the user is the owner of all tables or may be, and may set what is set';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults that are not understood, 42501 unless the user is the owner of all tables or may be, may set what is set, and has USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25006 read-only';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)

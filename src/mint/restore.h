@@ -26,7 +26,8 @@ typedef struct Restore
 {
 	TimeLineID	accepted;		/* that of the generator */
 	TimeLineID	present;
-	char		reason[256];	/* where the restore ended, as PostgreSQL has it */
+	char		reason[256];	/* where the restore ended, as PostgreSQL has
+								 * it */
 } Restore;
 
 /*

@@ -95,18 +95,14 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 {
 	Generator  *generator = flake_generator_get(sequence, function);
 	GeneratorSlot slot = *flake_generator_slot(generator, shard);
-	ShardState	state;
 
-	/* The latter is flake_detach_all()'s. */
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
-		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false) ||
-		!flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, false))
+		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
 		return false;
 
 	/* Nobody mints it now who did not mint it before. */
-	state = flake_shard_read_state(sequence, shard, function);
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
-		state.exists || state.others_detached)
+		flake_shard_read_state(sequence, shard, function).exists)
 	{
 		flake_shard_unlock(sequence, shard, FLAKE_CHANGE_STATE);
 		return false;

@@ -34,7 +34,8 @@ extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 typedef struct ShardState
 {
 	bool		exists;
-	bool		others_detached;	/* it does not, and all without one are detached */
+	bool		others_detached;	/* it does not, and all without one are
+									 * detached */
 	bool		attached;
 	bool		in_doubt;		/* changed by this transaction */
 	bool		is_new;			/* the table was made by this transaction */

@@ -130,7 +130,7 @@ BEGIN
         FROM pg_settings s JOIN unnest(old_shards, new_shards) AS u (old, new) ON s.setting = u.old::text
         WHERE s.name = 'flakeid.shard' AND s.source IN ('configuration file', 'command line', 'environment variable');
         IF FOUND THEN
-            RAISE WARNING USING
+            RAISE WARNING USING ERRCODE = '01000',
                 MESSAGE = format('setting "flakeid.shard" is still %s', problem.setting),
                 DETAIL = 'It is set in a file or on the command line, which no function can change.',
                 HINT = format('Set it to %s there.', problem.new);
