@@ -63,7 +63,7 @@ AS 'MODULE_PATHNAME', 'flake_restore_of'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_restore_of(regclass) IS
-'the restore to an earlier time that a generator has gone through and nobody has accepted: the timeline on which it was made or accepted last, the present one, and where recovery ended, as PostgreSQL says it; nulls if there is none, and on a standby';
+'the restore to an earlier time that a generator has gone through and nobody has accepted: the timeline on which it was made or accepted last, the present one, and where recovery ended, as PostgreSQL says it; nulls if there is none, on a standby, and if another session has locked the generator';
 
 CREATE FUNCTION @extschema@._flake_restored(
     OUT generator regclass, OUT numbers boolean, OUT shards boolean,

@@ -104,7 +104,7 @@ SELECT 'critical'::text, 'restored'::text, g.generator::text,
               CASE WHEN g.ends IS NULL THEN 'Numbers that were handed out after that can come again.'::text
                    ELSE 'What was detached, attached or leased after that is forgotten.'::text
               END),
-       'Do what the runbook on restores says, and then call flake_accept_restore().'::text
+       'Do what the runbook "The server was restored to an earlier time" says, and then call flake_accept_restore().'::text
 FROM generators g, settings e, LATERAL @extschema@._flake_restore_of(g.generator) r
 WHERE r.timeline IS NOT NULL
   AND (g.ends IS NULL

@@ -182,7 +182,11 @@ is_by_time(Form_pg_partitioned_table form, Oid function, IdTable *table)
 		return false;
 	table->attribute = form->partattrs.values[0];
 	if (table->attribute <= InvalidAttrNumber ||	/* an expression */
-		get_atttype(table->relation, table->attribute) != INT8OID ||
+		get_atttype(table->relation, table->attribute) != INT8OID)
+		return false;
+
+	/* The first makes sure that the second finds it. */
+	if (get_rel_relkind(table->relation) != RELKIND_PARTITIONED_TABLE ||
 		get_rel_persistence(table->relation) == RELPERSISTENCE_TEMP)
 		return false;
 	generator = minted_from(table->relation, table->attribute, function);
@@ -252,17 +256,34 @@ compare_ranges(const void *a, const void *b)
 static int64
 covered_up_to(const IdTable *table, int64 id, IdRange *last)
 {
-	List	   *children = find_inheritance_children(table->relation, NoLock);
-	IdRange    *ranges = palloc((list_length(children) + 1) * sizeof(IdRange));
+	int			room = 16;
+	IdRange    *ranges = palloc(room * sizeof(IdRange));
 	int			count = 0;
-	ListCell   *lc;
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
 
-	foreach(lc, children)
+	/* find_inheritance_children() fails if the table has been dropped. */
+	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(table->relation));
+	scan = systable_beginscan(inherits, InheritsParentIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+
 		CHECK_FOR_INTERRUPTS();
-		if (read_range(lfirst_oid(lc), &ranges[count]) && ranges[count].upper > id)
+		if (count == room)
+		{
+			room *= 2;
+			ranges = repalloc_huge(ranges, room * sizeof(IdRange));
+		}
+		if (!form->inhdetachpending &&
+			read_range(form->inhrelid, &ranges[count]) && ranges[count].upper > id)
 			count++;
 	}
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
 	qsort(ranges, count, sizeof(IdRange), compare_ranges);
 	for (int i = 0; i < count && ranges[i].lower <= id; i++)
 	{

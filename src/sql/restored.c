@@ -41,16 +41,20 @@ flake_restore_of(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	LockRelationOid(sequence, AccessShareLock);
-	if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
-		flake_restore_find(sequence, &restore))
+
+	/* Not LockRelationOid(): flake_health waits for nobody, and says so. */
+	if (ConditionalLockRelationOid(sequence, AccessShareLock))
 	{
-		values[0] = Int64GetDatum((int64) restore.accepted);
-		values[1] = Int64GetDatum((int64) restore.present);
-		values[2] = CStringGetTextDatum(restore.reason);
-		memset(nulls, 0, sizeof(nulls));
+		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
+			flake_restore_find(sequence, &restore))
+		{
+			values[0] = Int64GetDatum((int64) restore.accepted);
+			values[1] = Int64GetDatum((int64) restore.present);
+			values[2] = CStringGetTextDatum(restore.reason);
+			memset(nulls, 0, sizeof(nulls));
+		}
+		UnlockRelationOid(sequence, AccessShareLock);
 	}
-	UnlockRelationOid(sequence, AccessShareLock);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
