@@ -26,9 +26,13 @@ OBJS = \
 	src/sql/seal.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
+	src/sql/health.o \
+	src/sql/health_partitions.o \
 	src/sql/clock.o \
 	src/sql/create.o \
 	src/sql/show.o \
+	src/sql/restored.o \
+	src/sql/elsewhere.o \
 	src/sql/advance.o \
 	src/sql/rewind.o \
 	src/sql/columns.o \
@@ -36,6 +40,7 @@ OBJS = \
 	src/shard/lease.o \
 	src/shard/lease_search.o \
 	src/shard/keep.o \
+	src/shard/detach_all.o \
 	src/shard/attach.o \
 	src/shard/fence.o \
 	src/shard/lease_row.o \
@@ -45,6 +50,7 @@ OBJS = \
 	src/mint/generator.o \
 	src/mint/definition.o \
 	src/mint/claim.o \
+	src/mint/restore.o \
 	src/mint/horizon.o \
 	src/mint/clock_guard.o \
 	src/mint/horizon_page.o \
@@ -94,12 +100,14 @@ REGRESS = \
 	between \
 	errors \
 	stat \
+	health \
 	layout \
 	preset \
 	generator \
 	start \
 	wide \
 	shard \
+	copies \
 	route \
 	migrate \
 	migrate_kept \

@@ -364,9 +364,10 @@ foreach my $file (files_in('extension', qr/\.sql$/))
 {
 	my $text = slurp_file($file);
 
-	while ($text =~ /RAISE EXCEPTION USING ERRCODE = '(\w+)',\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
+	while ($text =~ /RAISE (?:EXCEPTION|WARNING) USING ERRCODE = '(\w+)',\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
 	{
-		my ($code, $message) = ($code_of{ uc $1 } // die("$1?"), $2);
+		my ($code, $message) =
+		  ($1 =~ /^$sqlstate$/ ? $1 : $code_of{ uc $1 } // die("$1?"), $2);
 		my $before = substr $text, 0, $-[0];
 
 		# prepared by the SELECT before

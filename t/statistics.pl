@@ -189,8 +189,8 @@ my $rows = $node->safe_psql(
 like($rows, qr/^flake_default\|6\|20\|0\|0/m, 'the query, by pg_monitor');
 like(
 	$rows,
-	qr/^slow_id\|1\|\d{4,}\|[1-9]\d*\|\d+\.\d*[1-9]\d*\|/m,
-	'the query, with waits');
+	qr/^slow_id\|1\|\d{4,}\|[1-9]\d*\|1\|\d+\.\d*[1-9]\d*\|/m,
+	'the query, with waits and a refusal');
 is(code($session, 'SET ROLE exporter; SELECT flake_stat_reset()'),
 	'42501', 'pg_monitor cannot set it back');
 value($session, 'RESET ROLE');
@@ -263,7 +263,10 @@ tests:
     input_series:
       - {series: 'up{job="postgres", instance="a"}', values: '1x40'}
       - {series: 'up{job="postgres", instance="b"}', values: '1x40'}
-      - {series: 'flakeid_generator_lifetime_left_seconds{instance="a"}', values: '1e9x20'}
+      - {series: 'flakeid_health_findings{instance="a", severity="none"}', values: '0x20'}
+      - {series: 'flakeid_health_findings{instance="a", severity="critical", what="x", object="y"}', values: '_x9 1 1 1'}
+      - {series: 'flakeid_refused_total{instance="a", generator="g"}', values: '_x9 1x30'}
+      - {series: 'flakeid_refused_total{instance="b", generator="g"}', values: '1x40'}
       - {series: 'flakeid_clock_steps_back_total{instance="a"}', values: '_x9 1x30'}
       - {series: 'flakeid_clock_steps_back_total{instance="b"}', values: '_x9 0x30'}
       - {series: 'node_time_seconds{instance="a"}', values: '31536000+60x40'}
@@ -275,6 +278,15 @@ tests:
       - expr: count by (instance) (ALERTS{alertname="FlakeidNotMonitored", alertstate="firing"})
         eval_time: 39m
         exp_samples: [{labels: '{instance="a"}', value: 1}, {labels: '{instance="b"}', value: 1}]
+      - expr: count by (instance, severity, what) (ALERTS{alertname="FlakeidHealthCritical", alertstate="firing"})
+        eval_time: 11m
+        exp_samples: [{labels: '{instance="a", severity="critical", what="x"}', value: 1}]
+      - expr: count by (instance) (ALERTS{alertname="FlakeidRefused", alertstate="firing"})
+        eval_time: 12m
+        exp_samples: [{labels: '{instance="a"}', value: 1}]
+      - expr: count(ALERTS{alertname="FlakeidRefused"})
+        eval_time: 30m
+        exp_samples: []
       - expr: count by (instance) (ALERTS{alertname="FlakeidClockSetBack", alertstate="firing"})
         eval_time: 12m
         exp_samples: [{labels: '{instance="a"}', value: 1}]
@@ -366,6 +378,12 @@ SKIP:
 		$metrics,
 		qr/^flakeid_generator_horizon_ahead_seconds\{.*"flake_default".*\} \S*\d/m,
 		'and a horizon');
+	like($metrics, qr/^flakeid_health_findings\{.*"none".*\} 0$/m,
+		'and that flake_health was read');
+	like(
+		$metrics,
+		qr/^flakeid_health_findings\{.*"item_id".*"notice".*"horizon_hidden".*\} 1$/m,
+		'and what it has found');
 	like($metrics, qr/^flakeid_leases_held\{.*\} 1$/m, 'and leases');
 	$run->kill_kill;
 	undef $run;

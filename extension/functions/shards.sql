@@ -35,7 +35,7 @@ JOIN pg_catalog.pg_class c
 COMMENT ON VIEW @extschema@.flake_shards IS
 'the shards that were detached, attached or leased on this server';
 COMMENT ON COLUMN @extschema@.flake_shards.generator IS 'the generator''s sequence';
-COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard';
+COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard; -1 for all that have no row of their own, after flake_detach_all()';
 COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
 COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';

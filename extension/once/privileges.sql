@@ -21,12 +21,14 @@ BEGIN
               FROM pg_proc p
               WHERE p.oid IN (
                   '@extschema@.flake_rewind(regclass, bigint, boolean)'::regprocedure,
+                  '@extschema@.flake_accept_restore()'::regprocedure,
                   '@extschema@.flake_lease(text, interval, regclass)'::regprocedure,
                   '@extschema@.flake_renew(text, interval, regclass)'::regprocedure,
                   '@extschema@.flake_release(text, regclass)'::regprocedure,
                   '@extschema@.flake_accept_clock()'::regprocedure,
                   '@extschema@._flake_clock_guard()'::regprocedure,
                   '@extschema@._flake_stat_slots()'::regprocedure,
+                  '@extschema@._flake_minted_elsewhere(regclass)'::regprocedure,
                   '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
         CROSS JOIN LATERAL aclexplode(o.acl) AS e
         WHERE e.grantee <> o.owner
@@ -50,10 +52,10 @@ GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extown
 GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
     @extschema@.flake_shards, @extschema@.flake_shard_map TO PUBLIC;
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
-GRANT SELECT ON @extschema@.flake_stat TO pg_monitor, @extowner@;
+GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_health TO pg_monitor, @extowner@;
 
--- flake_rewind() is for superusers only; so is flake_accept_clock(), until they
--- grant it.
+-- flake_rewind() and flake_accept_restore() are for superusers only; so is
+-- flake_accept_clock(), until they grant it.
 
 -- A lease keeps the server from minting the shard: that is for those who may.
 GRANT EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass) TO @extowner@;
@@ -62,5 +64,6 @@ GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner
 
 -- What other users mint
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_minted_elsewhere(regclass) TO pg_monitor;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_clock_guard() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;

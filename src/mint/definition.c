@@ -87,6 +87,35 @@ flake_generator_key(Oid sequence, Oid function)
 	return sequence;
 }
 
+List *
+flake_generator_list(Oid function)
+{
+	List	   *sequences = NIL;
+	Relation	labels = table_open(SecLabelRelationId, AccessShareLock);
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	ScanKeyData keys[2];
+
+	for (Oid key = 0; key < FLAKE_BUILTINS; key++)
+	{
+		Oid			sequence = flake_generator_sequence(key, function);
+
+		if (OidIsValid(sequence))
+			sequences = lappend_oid(sequences, sequence);
+	}
+	ScanKeyInit(&keys[0], Anum_pg_seclabel_classoid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(RelationRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_seclabel_provider, BTEqualStrategyNumber,
+				F_TEXTEQ, CStringGetTextDatum(FLAKE_LABEL_PROVIDER));
+	scan = systable_beginscan(labels, InvalidOid, false, NULL, lengthof(keys), keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		sequences = lappend_oid(sequences,
+								((FormData_pg_seclabel *) GETSTRUCT(tuple))->objoid);
+	systable_endscan(scan);
+	table_close(labels, AccessShareLock);
+	return sequences;
+}
+
 void
 flake_no_such_generator(Oid sequence)
 {

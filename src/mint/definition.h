@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "layout/layout.h"
+#include "nodes/pg_list.h"
 
 
 #pragma GCC visibility push(hidden)
@@ -29,6 +30,12 @@ extern const char *flake_generator_builtin_name(Oid key);
  */
 extern Oid	flake_generator_key(Oid sequence, Oid function);
 extern Oid	flake_generator_sequence(Oid key, Oid function);
+
+/*
+ * The sequences of all generators of the database, as a list of OIDs.  Nobody
+ * keeps them from being dropped.
+ */
+extern List *flake_generator_list(Oid function);
 
 /*
  * Reads the layout of a generator from the catalogs.  ERROR 42P01 if the

@@ -34,6 +34,7 @@
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/horizon.h"
+#include "mint/restore.h"
 #include "mint/shmem.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
@@ -221,10 +222,6 @@ check_usage(Generator *generator)
 	generator->user = user;
 }
 
-/* The version of the SQL objects that this library is for: default_version in
- * flakeid.control. */
-#define FLAKE_VERSION	"1.0"
-
 /*
  * Says so, once in a session, if the extension's SQL objects are not of the
  * library's version: its package was updated, and the extension was not yet.
@@ -287,6 +284,8 @@ look_up(Generator *generator, Oid function)
 
 	flake_horizon_open(&generator->horizon, generator->key,
 					   generator->sequence, &generator->layout);
+	if (!flake_layout_has_time(&generator->layout))
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();
 	generator->valid = before == invalidations;
 }

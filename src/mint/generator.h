@@ -19,6 +19,12 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * The version of the SQL objects that this library is for: default_version in
+ * flakeid.control.
+ */
+#define FLAKE_VERSION	"1.0"
+
 /* Where a shard's slot is, and its number's bits at their places in an id. */
 typedef struct GeneratorSlot
 {

@@ -156,6 +156,8 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (value != last_value || value != guard)
 		lsn = flake_horizon_page_write(rel, buffer, value);
+	else if (flake_horizon_page_origin(rel, BufferGetPage(buffer)).timeline == 0)
+		(void) flake_horizon_page_stamp(rel, buffer);
 	UnlockReleaseBuffer(buffer);
 
 	/*

@@ -14,10 +14,12 @@
  *				the tuple's columns or copy it whole.  So the horizon cannot
  *				be lowered by them.
  *
- * The greater of the two counts.  The sequence's increment is greater than the
- * distance of its bounds, so that nextval() fails (after ALTER SEQUENCE ...
- * RESTART only the second time, which harms nothing): the horizon is not for
- * taking numbers from.
+ * The greater of the two counts.  Behind the guard is the timeline on which the
+ * generator was made, or a restore was accepted: see restore.c.
+ *
+ * The sequence's increment is greater than the distance of its bounds, so that
+ * nextval() fails (after ALTER SEQUENCE ... RESTART only the second time, which
+ * harms nothing): the horizon is not for taking numbers from.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -28,6 +30,7 @@
 #include "access/generic_xlog.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/xlog.h"
 #include "catalog/pg_sequence.h"
 #include "commands/sequence.h"
 #include "layout/layout.h"
@@ -36,12 +39,18 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-/* The sequence's tuple, with our word behind it. */
+/* The sequence's tuple, with our words behind it. */
 typedef struct HorizonTuple
 {
 	FormData_pg_sequence_data sequence;
 	int64		guard;
+	HorizonOrigin origin;
 } HorizonTuple;
+
+/* That of a tuple has what lies before a field's end, if it is that long. */
+#define HORIZON_TUPLE_HAS(tuple, length, field) \
+	((length) >= (tuple)->t_hoff + offsetof(HorizonTuple, field) + \
+	 sizeof(((HorizonTuple *) NULL)->field))
 
 void
 flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
@@ -113,25 +122,54 @@ flake_horizon_page_get(Relation rel, Page page, int64 unset, int64 *last_value,
 		*last_value = *last_value > unset ? *last_value - 1 : FLAKE_PACKED_NONE;
 	}
 	*guard = FLAKE_PACKED_NONE;
-	if (length >= tuple->t_hoff + sizeof(HorizonTuple))
+	if (HORIZON_TUPLE_HAS(tuple, length, guard))
 		*guard = data->guard;
 }
 
-/* Sets both copies of the horizon on an image of the page. */
-static void
-set_page_horizon(Relation rel, Page page, int64 value)
+HorizonOrigin
+flake_horizon_page_origin(Relation rel, Page page)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+	HorizonOrigin none = {0};
+
+	if (!HORIZON_TUPLE_HAS(tuple, length, origin))
+		return none;
+	return ((HorizonTuple *) ((char *) tuple + tuple->t_hoff))->origin;
+}
+
+HorizonOrigin
+flake_horizon_origin(void)
+{
+	HorizonOrigin origin;
+
+	origin.timeline = GetWALInsertionTimeLine();
+	origin.cluster = (uint32) GetSystemIdentifier();
+	return origin;
+}
+
+/*
+ * The tuple's data on an image of the page, with room for our words, and with an
+ * origin.
+ */
+static HorizonTuple *
+full_tuple(Relation rel, Page page)
 {
 	Size		length;
 	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
 	Size		full_length = tuple->t_hoff + sizeof(HorizonTuple);
 	HorizonTuple *data;
 
-	/* The first time, make room for the guard behind the columns. */
+	/* The first time, make room behind the columns. */
 	if (length < full_length)
 	{
 		HeapTupleHeader longer = palloc0(full_length);
 
 		memcpy(longer, tuple, length);
+		data = (HorizonTuple *) ((char *) longer + longer->t_hoff);
+		if (!HORIZON_TUPLE_HAS(tuple, length, guard))
+			data->guard = FLAKE_PACKED_NONE;
+		data->origin = flake_horizon_origin();
 		if (!PageIndexTupleOverwrite(page, FirstOffsetNumber,
 									 (void *) longer, full_length))
 			elog(ERROR, "no room on the page of sequence \"%s\"",
@@ -140,7 +178,15 @@ set_page_horizon(Relation rel, Page page, int64 value)
 		tuple = sequence_tuple(rel, page, &length);
 	}
 
-	data = (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+	return (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
+}
+
+/* Sets both copies of the horizon on an image of the page. */
+static void
+set_page_horizon(Relation rel, Page page, int64 value)
+{
+	HorizonTuple *data = full_tuple(rel, page);
+
 	data->sequence.last_value = value;
 	data->sequence.log_cnt = 0;
 	data->sequence.is_called = true;
@@ -161,6 +207,16 @@ flake_horizon_page_write(Relation rel, Buffer buffer, int64 value)
 					 GenericXLogRegisterBuffer(state, buffer,
 											   GENERIC_XLOG_FULL_IMAGE),
 					 value);
+	return GenericXLogFinish(state);
+}
+
+XLogRecPtr
+flake_horizon_page_stamp(Relation rel, Buffer buffer)
+{
+	GenericXLogState *state = GenericXLogStart(rel);
+	Page		page = GenericXLogRegisterBuffer(state, buffer, GENERIC_XLOG_FULL_IMAGE);
+
+	full_tuple(rel, page)->origin = flake_horizon_origin();
 	return GenericXLogFinish(state);
 }
 

@@ -41,9 +41,26 @@ extern int64 flake_horizon_page_unset(Oid sequence);
 extern void flake_horizon_page_get(Relation rel, Page page, int64 unset,
 								   int64 *last_value, int64 *guard);
 
+/* Where and when a generator was made, or a restore accepted. */
+typedef struct HorizonOrigin
+{
+	TimeLineID	timeline;		/* 0 if not known */
+	uint32		cluster;		/* half of the system identifier */
+} HorizonOrigin;
+
+/* The present one; not on a standby. */
+extern HorizonOrigin flake_horizon_origin(void);
+
+/* That of a page, on which a content lock must be held. */
+extern HorizonOrigin flake_horizon_page_origin(Relation rel, Page page);
+
+/* Lets it be the present one.  The page is locked; returns as below. */
+extern XLogRecPtr flake_horizon_page_stamp(Relation rel, Buffer buffer);
+
 /*
  * Writes both copies of the horizon to the locked page of the sequence.
- * Returns up to where WAL must be flushed before the horizon is published.
+ * Returns up to where WAL must be flushed before the horizon is published.  A page
+ * without an origin gets the present one.
  */
 extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 value);
 

@@ -19,6 +19,7 @@
 #include "mint/exceed.h"
 #include "mint/generator.h"
 #include "mint/horizon.h"
+#include "mint/restore.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
@@ -42,6 +43,8 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+
+	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();
@@ -110,20 +113,16 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 	return true;
 }
 
-/* Ends the lease of a shard, if there is one, and heeds what was leased. */
+/* Lets a shard's next ids be after a lease, whose ids are of times before upto. */
 static void
-end_lease(const Generator *generator, const GeneratorSlot *slot,
-		  ShardState *state, Oid function)
+heed_lease(const Generator *generator, const GeneratorSlot *slot, TimestampTz upto,
+		   ShardState *state)
 {
 	const FlakeLayout *layout = &generator->layout;
-	TimestampTz upto;
 	int64		tick;
 	int64		packed;
 	int64		id;
 
-	if (!state->exists || state->attached ||
-		!flake_lease_end(generator->sequence, slot->shard, function, &upto))
-		return;
 	if (!flake_layout_has_time(layout))
 		return;					/* a row written by hand: such are not leased */
 	tick = flake_layout_tick_at(layout, upto);
@@ -133,6 +132,37 @@ end_lease(const Generator *generator, const GeneratorSlot *slot,
 	id = flake_layout_id(layout, packed, slot->image);
 	state->after = state->has_after ? Max(state->after, id) : id;
 	state->has_after = true;
+}
+
+/* Ends the lease of a shard, if there is one, and heeds what was leased. */
+static void
+end_lease(const Generator *generator, const GeneratorSlot *slot,
+		  ShardState *state, Oid function)
+{
+	TimestampTz upto;
+
+	if (state->exists && !state->attached &&
+		flake_lease_end(generator->sequence, slot->shard, function, &upto))
+		heed_lease(generator, slot, upto, state);
+}
+
+void
+flake_shard_detach_at_once(Oid sequence, int32 shard, Oid function)
+{
+	Generator  *generator = flake_generator_get(sequence, function);
+	GeneratorSlot slot = *flake_generator_slot(generator, shard);
+	ShardState	state = flake_shard_read_state(sequence, shard, function);
+	TimestampTz upto;
+	int64		bound;
+
+	if (flake_lease_break(sequence, shard, function, &upto))
+		heed_lease(generator, &slot, upto, &state);
+	else if (!state.attached)
+		return;
+	bound = close_slot(generator, &slot);
+	if (state.has_after)
+		bound = Max(bound, state.after);
+	flake_shard_write_state(sequence, shard, false, true, bound, function);
 }
 
 void

@@ -32,6 +32,13 @@ extern bool flake_shard_reserve(Oid sequence, int32 shard, Oid function,
 								int64 *bound);
 
 /*
+ * Detaches a shard that has a row, also if it is leased: then its next ids are
+ * after the lease.  The lock of all shards is held, instead of its own, so that
+ * nobody opens its slot.
+ */
+extern void flake_shard_detach_at_once(Oid sequence, int32 shard, Oid function);
+
+/*
  * Forgets the lease of a detached shard, which is over, and heeds what was leased.
  * The shard stays detached.  The lock for changes of its lease is held.
  */

@@ -38,6 +38,7 @@
 #include "layout/layout.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
+#include "mint/restore.h"
 #include "mint/slot.h"
 #include "settings.h"
 #include "shard/fence.h"
@@ -58,6 +59,12 @@ check_state(const ShardState *state, int32 shard)
 				 errmsg("shard %d is detached", shard),
 				 errdetail("This server does not mint its ids any more."),
 				 errhint("Mint where the shard is now. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned where it was minted last. The view flake_shards says whether it is leased.")));
+	if (state->others_detached)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard %d is not attached", shard),
+				 errdetail("All shards of the generator were detached by flake_detach_all()."),
+				 errhint("If this server is a copy, attach shards that its original does not mint: flake_attach().")));
 	if (!state->attached && flake_require_attach)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -174,6 +181,8 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
 	state = flake_shard_read_row(&table, sequence, slot->shard);
+	if (state.exists || flake_require_attach)
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 	check_state(&state, slot->shard);
 	if (state.has_after)
 		above = flake_layout_packed_up_to(&generator->layout, state.after);

@@ -63,6 +63,15 @@ close_one(Slot *slot, void *arg)
 }
 
 static void
+close_written_slot(Slot *slot, void *arg)
+{
+	const WrittenShard *written = arg;
+
+	if (slot->key.generator == written->key)
+		(void) flake_slot_close(slot);
+}
+
+static void
 close_written(void)
 {
 	ListCell   *lc;
@@ -77,9 +86,12 @@ close_written(void)
 		flake_shmem_each_slot(close_one, NULL);
 	foreach(lc, written_shards)
 	{
-		const WrittenShard *written = lfirst(lc);
+		WrittenShard *written = lfirst(lc);
 
-		flake_shmem_visit_slot(written->key, written->shard, close_one, NULL);
+		if (written->shard == FLAKE_OTHER_SHARDS)
+			flake_shmem_each_slot(close_written_slot, written);
+		else
+			flake_shmem_visit_slot(written->key, written->shard, close_one, NULL);
 	}
 }
 

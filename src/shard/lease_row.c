@@ -63,8 +63,8 @@ flake_lease_get(const OwnTable *table, HeapTuple row)
 	return lease;
 }
 
-bool
-flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
+static bool
+end_lease(Oid sequence, int32 shard, Oid function, bool in_use, TimestampTz *upto)
 {
 	OwnTable	table = flake_own_table_open(LEASES, function, RowExclusiveLock);
 	ScanKeyData keys[2];
@@ -78,7 +78,7 @@ flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
 
 		*upto = flake_lease_later(flake_lease_get(&table, row).expires_at,
 								  flake_max_ahead_us);
-		if (*upto > GetCurrentTimestamp())
+		if (!in_use && *upto > GetCurrentTimestamp())
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_IN_USE),
 					 errmsg("shard %d is leased to owner \"%s\"", shard,
@@ -91,4 +91,16 @@ flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
 	}
 	flake_own_table_close(&table);
 	return row != NULL;
+}
+
+bool
+flake_lease_end(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
+{
+	return end_lease(sequence, shard, function, false, upto);
+}
+
+bool
+flake_lease_break(Oid sequence, int32 shard, Oid function, TimestampTz *upto)
+{
+	return end_lease(sequence, shard, function, true, upto);
 }

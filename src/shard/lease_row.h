@@ -45,6 +45,10 @@ extern TimestampTz flake_lease_later(TimestampTz ts, int64 us);
 extern bool flake_lease_end(Oid sequence, int32 shard, Oid function,
 							TimestampTz *upto);
 
+/* The same, though it may still be in use. */
+extern bool flake_lease_break(Oid sequence, int32 shard, Oid function,
+							  TimestampTz *upto);
+
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_LEASE_ROW_H */

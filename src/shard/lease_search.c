@@ -206,8 +206,8 @@ used_ranges(const LeaseRequest *request, int *count)
 			room = Max(2 * room, 64);
 			ranges = repalloc_huge(ranges, room * sizeof(ShardRange));
 		}
-		ranges[*count].lower = shard;
-		ranges[*count].upper = shard;
+		ranges[*count].lower = shard == FLAKE_OTHER_SHARDS ? 0 : shard;
+		ranges[*count].upper = shard == FLAKE_OTHER_SHARDS ? PG_INT32_MAX : shard;
 		(*count)++;
 	}
 	systable_endscan(scan);
@@ -225,9 +225,15 @@ flake_lease_find_new(const LeaseRequest *request, Lease *lease)
 {
 	int64		upper = flake_layout_max_shard(&request->layout);
 	int			count;
-	ShardRange *used = used_ranges(request, &count);
+	ShardRange *used;
 	bool		found = false;
 
+	/*
+	 * Whoever detaches all shards is waited for, or waits until the lease is
+	 * committed; others who lease do not.
+	 */
+	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
+	used = used_ranges(request, &count);
 	for (int i = 0; i < count && !found && upper >= 0; i++)
 	{
 		if (used[i].upper < upper)

@@ -78,17 +78,31 @@ is_our_version(HeapTuple row)
 		 TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(header)));
 }
 
+/* Whether this transaction has written the row of a shard, or replaced it. */
+static bool
+is_our_row(const OwnTable *table, ScanKeyData keys[2])
+{
+	SysScanDesc scan = systable_beginscan(table->rel, table->index, true, SnapshotAny, 2, keys);
+	bool		result = false;
+	HeapTuple	row;
+
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+		result |= is_our_version(row);
+	systable_endscan(scan);
+	return result;
+}
+
 ShardState
 flake_shard_read_row(const OwnTable *table, Oid sequence, int32 shard)
 {
 	ShardState	state = {0};
 	ScanKeyData keys[2];
-	SysScanDesc scan;
 	HeapTuple	row;
 
 	flake_shard_init_keys(keys, sequence, shard);
 	state.is_new = flake_is_new(table->rel);
-	state.in_doubt = !state.is_new && flake_has_new_file(table->rel);
+	state.in_doubt = (!state.is_new && flake_has_new_file(table->rel)) ||
+		is_our_row(table, keys);
 	row = flake_own_table_find(table, table->index, 2, keys);
 	if (row != NULL)
 	{
@@ -101,12 +115,20 @@ flake_shard_read_row(const OwnTable *table, Oid sequence, int32 shard)
 		state.has_after = !nulls[STATE_AFTER - 1];
 		if (state.has_after)
 			state.after = DatumGetInt64(values[STATE_AFTER - 1]);
+		return state;
 	}
 
-	scan = systable_beginscan(table->rel, table->index, true, SnapshotAny, 2, keys);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
-		state.in_doubt |= is_our_version(row);
-	systable_endscan(scan);
+	flake_shard_init_keys(keys, sequence, FLAKE_OTHER_SHARDS);
+	state.in_doubt |= is_our_row(table, keys);
+	row = flake_own_table_find(table, table->index, 2, keys);
+	if (row != NULL)
+	{
+		bool		isnull;
+
+		state.others_detached = !DatumGetBool(heap_getattr(row, STATE_ATTACHED,
+														   RelationGetDescr(table->rel),
+														   &isnull));
+	}
 	return state;
 }
 

@@ -27,10 +27,15 @@
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 
+/* In the table, as a shard: all that have no row of their own. */
+#define FLAKE_OTHER_SHARDS	(-1)
+
 /* A row of the table. */
 typedef struct ShardState
 {
 	bool		exists;
+	bool		others_detached;	/* it does not, and all without one are
+									 * detached */
 	bool		attached;
 	bool		in_doubt;		/* changed by this transaction */
 	bool		is_new;			/* the table was made by this transaction */

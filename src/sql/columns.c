@@ -150,9 +150,8 @@ own_function(const char *name, int nargs, Oid function)
 	return found;
 }
 
-/* The columns that a generator's ids go into, as a list of ObjectAddress. */
-static List *
-find_columns(Oid sequence, Oid function)
+List *
+flake_find_columns(Oid sequence, Oid function)
 {
 	Oid			key = flake_generator_key(sequence, function);
 	List	   *columns = add_defaults(NIL, RelationRelationId, sequence);
@@ -180,7 +179,7 @@ flake_columns(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
-	foreach(lc, find_columns(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid))
+	foreach(lc, flake_find_columns(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid))
 	{
 		ObjectAddress *column = lfirst(lc);
 		char	   *attribute = get_attname(column->objectId,
@@ -222,7 +221,7 @@ flake_find_live_ids(Oid sequence, int64 below, Oid function)
 	LiveIds		live = {0};
 	ListCell   *lc;
 
-	foreach(lc, find_columns(sequence, function))
+	foreach(lc, flake_find_columns(sequence, function))
 	{
 		ObjectAddress *column = lfirst(lc);
 		Relation	rel;

@@ -10,9 +10,12 @@
 #ifndef FLAKEID_COLUMNS_H
 #define FLAKEID_COLUMNS_H
 
-#include "postgres.h"
+#include "nodes/pg_list.h"
 
 #pragma GCC visibility push(hidden)
+
+/* The columns that a generator's ids go into, as a list of ObjectAddress. */
+extern List *flake_find_columns(Oid sequence, Oid function);
 
 /* What was found in the columns that a generator's ids go into. */
 typedef struct LiveIds

@@ -36,6 +36,7 @@
 #include "mint/definition.h"
 #include "mint/exceed.h"
 #include "mint/generator.h"
+#include "mint/restore.h"
 #include "mint/horizon_page.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -114,9 +115,14 @@ check_label(const ObjectAddress *object, const char *label)
 				 errdetail("This label is set when a generator is created or restored."),
 				 errhint("Generators are made by flake_create_generator().")));
 
+	if (label == NULL)
+		return;
+
 	/* Setting a label is no change of the sequence to PostgreSQL: say so. */
-	if (label != NULL)
-		CacheInvalidateRelcacheByRelid(object->objectId);
+	CacheInvalidateRelcacheByRelid(object->objectId);
+
+	/* A restore to a time before the first use is to be found, too. */
+	(void) flake_restore_accept(object->objectId);
 }
 
 void

@@ -33,6 +33,7 @@
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
+#include "storage/lmgr.h"
 #include "trust/search.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -396,6 +397,68 @@ flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *h
 	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
 		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
 	return search;
+}
+
+/* The same for one table, which is locked. */
+static void
+search_largest_of(Relation rel, const char *attribute_name, int64 below, int limit,
+				  void (*visit) (int64 id, void *arg), void *arg)
+{
+	AttrNumber	attribute = get_attnum(RelationGetRelid(rel), attribute_name);
+	ScanDirection direction = BackwardScanDirection;
+	Snapshot	snapshot;
+	Relation	index;
+	Oid			index_id;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel) ||
+		attribute <= InvalidAttrNumber ||
+		getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != INT8OID)
+		return;
+	index_id = find_index(rel, attribute, INT8OID, &direction);
+	if (!OidIsValid(index_id))
+		return;
+	index = index_open(index_id, NoLock);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	ScanKeyInit(&key, attribute, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(below));
+	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
+	while (limit-- > 0 &&
+		   HeapTupleIsValid(tuple = systable_getnext_ordered(scan, direction)))
+	{
+		bool		isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		visit(DatumGetInt64(heap_getattr(tuple, attribute, RelationGetDescr(rel), &isnull)),
+			  arg);
+	}
+	systable_endscan_ordered(scan);
+	UnregisterSnapshot(snapshot);
+	index_close(index, NoLock);
+}
+
+void
+flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
+					 void (*visit) (int64 id, void *arg), void *arg, Oid function)
+{
+	char	   *name = get_attname(RelationGetRelid(rel), attribute, false);
+	ListCell   *lc;
+
+	if (!gets_plain_ids(rel, attribute, function))
+		return;
+	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
+	{
+		Relation	part;
+
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			continue;
+		part = try_relation_open(lfirst_oid(lc), NoLock);
+		if (part == NULL)
+			continue;
+		search_largest_of(part, name, below, limit, visit, arg);
+		relation_close(part, NoLock);
+	}
 }
 
 /*

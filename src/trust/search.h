@@ -35,6 +35,16 @@ typedef struct Search
 extern Search flake_search_tree(Relation rel, AttrNumber attribute, int64 below,
 								const char *hint, Oid function);
 
+/*
+ * Calls visit for the ids in a bigint column, with all of its partitions and
+ * children, from the largest on: in each table for up to limit ids above a bound.
+ * For what watches: tables without an index for it, and those that somebody has
+ * locked, are left out, and all if the default makes something else of ids.  The
+ * relation is locked.
+ */
+extern void flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
+								 void (*visit) (int64 id, void *arg), void *arg, Oid function);
+
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_SEARCH_H */

@@ -124,6 +124,20 @@ my %arguments = (
 	'flake_decode(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_detach(integer, regclass)'    =>
 	  [ map { [ '{n}', $_ ] } @generators ],
+	'flake_detach_all(regclass)' => [ map { [$_] } @generators ],
+	'flake_renumber(integer[], integer[], regclass, boolean)' => [
+		map { [ "'{3}'", "'{4{n}}'", $_, 'true' ] } @generators
+	],
+	'_flake_renumber_guarded(_flake_ticket, integer[], integer[], regclass, boolean)'
+	  => [
+		map { [ $_, "'{3}'", "'{4{n}}'", "'{s}.g'", 'false' ] } @tickets
+	  ],
+	'_flake_minting_defaults(oid[])' =>
+	  [ [ "ARRAY(SELECT oid FROM pg_catalog.pg_class)" ] ],
+	'_flake_minted_elsewhere(regclass)' => [ map { [$_] } @generators ],
+	'_flake_restore_of(regclass)'       => [ map { [$_] } @generators ],
+	'_flake_restored()'                 => [ [] ],
+	'flake_accept_restore()'            => [ [] ],
 	'flake_drop_partitions(regclass, timestamp with time zone, flake_layout, boolean)'
 	  => [ map { [ $_, "'2026-02-01Z'", @layout, 'false' ] } @parts ],
 	'_flake_drop_partitions_guarded(_flake_ticket, regclass, timestamp with time zone, flake_layout, boolean)'
@@ -270,6 +284,9 @@ my %arguments = (
 	'_flake_clock_guard()'            => [ [] ],
 	'flake_stat_reset()'              => [ [] ],
 	'_flake_stat_slots()'              => [ [] ],
+	'_flake_health_horizon(regclass)'  => [ map { [$_] } @generators ],
+	'_flake_health_partitions()'       => [ [] ],
+	'_flake_health_settings()'         => [ [] ],
 	'_flake_stranger(oid, oid)'        => [
 		[
 			"CAST('tmpl' AS pg_catalog.regnamespace)",

@@ -9,6 +9,8 @@ DECLARE
 BEGIN
     -- It must be able to mint at all, here and now.
     SELECT CASE WHEN s.state IN ('detached', 'leased') THEN format('Shard %s is %s.', p.shard, s.state)
+                WHEN s.state IS NULL AND EXISTS (SELECT FROM @extschema@.flake_shards a WHERE a.generator = p.generator AND a.shard = -1)
+                THEN format('Shard %s is not attached, and all shards were detached by flake_detach_all().', p.shard)
                 WHEN s.state IS NULL AND current_setting('flakeid.require_attach')::boolean
                 THEN format('Shard %s is not attached, and the setting "flakeid.require_attach" is on.', p.shard)
                 WHEN clock_timestamp() NOT BETWEEN i.starts AND i.ends THEN format('Its ids are from %s to %s.', i.starts, i.ends)

@@ -1,0 +1,146 @@
+-- A server that is a copy: flake_detach_all() and flake_renumber().  With servers
+-- they are tested by t/copies.pl, what a restore leaves by t/restored.pl.
+
+\set VERBOSITY terse
+\set SHOW_CONTEXT never
+SELECT flake_create_generator('copies_id', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
+SELECT flake_id(1, 'copies_id') > 0, flake_id(2, 'copies_id') > 0;
+SELECT flake_attach(3, generator => 'copies_id');
+SELECT flake_id(3, 'copies_id') AS third \gset
+SELECT shard AS leased FROM flake_lease('copies', '1 hour', 'copies_id') \gset
+
+-- All or nothing
+BEGIN;
+SELECT flake_detach_all('copies_id');
+SELECT flake_id(1, 'copies_id');
+ROLLBACK;
+SELECT flake_id(1, 'copies_id') > 0, flake_id(3, 'copies_id') > :third;
+SELECT count(*) FROM flake_leases WHERE generator = 'copies_id'::regclass;
+
+SELECT flake_detach_all('copies_id');
+SELECT shard, state FROM flake_shards WHERE generator = 'copies_id'::regclass ORDER BY shard;
+SELECT count(*) FROM flake_leases WHERE generator = 'copies_id'::regclass;
+-- an attached shard keeps its bound, a leased one begins after the lease
+SELECT (SELECT after >= :third FROM flake_shards WHERE generator = 'copies_id'::regclass AND shard = 3) AS attached,
+       (SELECT flake_timestamp(after, flake_layout_of('copies_id')) > now() + interval '1 hour' FROM flake_shards
+        WHERE generator = 'copies_id'::regclass AND shard = :leased) AS leased;
+\set VERBOSITY default
+SELECT flake_id(1, 'copies_id');
+SELECT flake_id(3, 'copies_id');
+-- one that was never used
+SELECT flake_id(77, 'copies_id');
+SELECT flake_lease('copies', '1 hour', 'copies_id');
+SELECT flake_renew('copies', '1 hour', 'copies_id');
+\set VERBOSITY terse
+-- others go on
+SELECT flake_id(1) > 0;
+-- again
+SELECT flake_detach_all('copies_id');
+-- what is attached afterwards can be minted, above what was minted before
+SELECT flake_id(2, 'copies_id') IS NULL;
+SELECT flake_attach(3, generator => 'copies_id');
+SELECT flake_id(3, 'copies_id') > :third;
+CREATE TABLE copies_migrated (id bigint PRIMARY KEY);
+SELECT * FROM flake_migrate('copies_migrated', 'id', 1, 'copies_id');
+DROP TABLE copies_migrated;
+-- by hand a superuser can undo it
+DELETE FROM flake_shard_state WHERE generator = 'copies_id'::regclass AND shard = -1;
+SELECT flake_id(2, 'copies_id') > 0;
+INSERT INTO flake_shard_state VALUES ('copies_id', -1, false, NULL, now());
+SELECT flake_id(2, 'copies_id');
+DELETE FROM flake_shard_state WHERE generator = 'copies_id'::regclass AND shard = -1;
+
+-- Who may, and where
+SELECT flake_detach_all('flake_default_uuid');
+SELECT flake_detach_all('pg_class');
+CREATE ROLE copies_user;
+GRANT USAGE ON SEQUENCE copies_id TO copies_user;
+SET ROLE copies_user;
+SELECT flake_detach_all('copies_id');
+SELECT flake_detach_all();
+SELECT flake_accept_restore();
+SELECT * FROM _flake_minted_elsewhere('copies_id');
+SELECT * FROM _flake_restored();
+RESET ROLE;
+BEGIN READ ONLY;
+SELECT flake_detach_all('copies_id');
+ROLLBACK;
+BEGIN READ ONLY;
+SELECT flake_accept_restore();
+ROLLBACK;
+
+-- Other numbers
+GRANT CREATE ON SCHEMA public TO copies_user;
+SET ROLE copies_user;
+CREATE TABLE copies_a (
+    id    bigint PRIMARY KEY DEFAULT flake_id(5, 'copies_id'),
+    plain numeric DEFAULT flake_id(6, 'copies_id'),
+    other bigint DEFAULT flake_id(5),
+    CONSTRAINT is_5 CHECK (flake_shard(id, 'ts:41 shard:13 seq:10 epoch=2026-01-01') = 5));
+CREATE TABLE copies_b (id bigint DEFAULT flake_id(6, 'copies_id'),
+                       CONSTRAINT is_6 CHECK (flake_shard(id, 'ts:41 shard:13 seq:10 epoch=2026-01-01') = 6)) PARTITION BY RANGE (id);
+CREATE TABLE copies_b1 PARTITION OF copies_b DEFAULT;
+INSERT INTO copies_a DEFAULT VALUES;
+INSERT INTO copies_b DEFAULT VALUES;
+RESET ROLE;
+SELECT * FROM flake_renumber('{5,6}', '{905,906}', 'copies_id', dry_run => true);
+SELECT count(*) FROM flake_shards WHERE generator = 'copies_id'::regclass AND shard IN (5, 6, 905, 906);
+-- refused, and nothing done
+\set VERBOSITY default
+SELECT flake_renumber('{5,6}', '{905}', 'copies_id');
+SELECT flake_renumber('{5,6}', '{6,905}', 'copies_id');
+SELECT flake_renumber('{5,5}', '{905,906}', 'copies_id');
+SELECT flake_renumber('{}', '{}', 'copies_id');
+SELECT flake_renumber('{5}', '{8192}', 'copies_id');
+SELECT flake_renumber('{-1}', '{905}', 'copies_id');
+INSERT INTO flake_shard_map VALUES ('[905,905]', 'elsewhere');
+SELECT flake_renumber('{5,6}', '{905,3}', 'copies_id');
+DELETE FROM flake_shard_map WHERE server = 'elsewhere';
+SELECT flake_renumber('{5}', '{6}', 'copies_id');
+ALTER TABLE copies_a ADD odd bigint DEFAULT coalesce(flake_id(5, 'copies_id'), 1);
+SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
+ALTER TABLE copies_a DROP odd;
+CREATE DOMAIN copies_domain AS bigint DEFAULT flake_id(5);
+SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
+DROP DOMAIN copies_domain;
+SELECT flake_renumber('{1}', '{2}', 'pg_class');
+SET ROLE copies_user;
+SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
+RESET ROLE;
+BEGIN READ ONLY;
+SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
+ROLLBACK;
+\set VERBOSITY terse
+SELECT flake_renumber(NULL, '{905}', 'copies_id');
+SELECT count(*) FROM flake_shards WHERE generator = 'copies_id'::regclass AND shard IN (5, 6, 905, 906);
+
+SELECT count(*) FROM flake_renumber('{5,6}', '{905,906}', 'copies_id');
+\d copies_a
+\d copies_b1
+INSERT INTO copies_a DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('copies_id')), flake_shard(plain::bigint, flake_layout_of('copies_id')), flake_shard(other);
+INSERT INTO copies_b DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('copies_id'));
+SELECT flake_id(5, 'copies_id');
+SELECT shard, state FROM flake_shards WHERE generator = 'copies_id'::regclass AND shard IN (5, 6, 905, 906) ORDER BY shard;
+
+-- The setting, of roles and databases
+ALTER ROLE copies_user SET flakeid.shard = 4005;
+ALTER ROLE copies_user IN DATABASE contrib_regression SET flakeid.shard = 4006;
+SELECT * FROM flake_renumber('{4005,4006}', '{4905,4906}');
+SELECT setconfig FROM pg_db_role_setting WHERE setrole = 'copies_user'::regrole ORDER BY setdatabase;
+
+-- What was not minted here is found
+SELECT count(*) FROM _flake_minted_elsewhere('copies_id');
+INSERT INTO copies_a (id) VALUES (flake_make(now() + interval '1 hour', 905, 0, flake_layout_of('copies_id')));
+SELECT relation, attribute, shard, id > last_id FROM _flake_minted_elsewhere('copies_id');
+-- not in a table without an index
+DELETE FROM copies_a WHERE id > flake_upper(now() + interval '30 min', flake_layout_of('copies_id'));
+INSERT INTO copies_b VALUES (flake_make(now() + interval '1 hour', 906, 0, flake_layout_of('copies_id')));
+SELECT count(*) FROM _flake_minted_elsewhere('copies_id');
+SELECT count(*) FROM _flake_minted_elsewhere('flake_default_uuid') AS a, _flake_minted_elsewhere('pg_class') AS b;
+
+SELECT flake_accept_restore();
+DROP TABLE copies_a, copies_b;
+DROP SEQUENCE copies_id;
+REVOKE CREATE ON SCHEMA public FROM copies_user;
+DELETE FROM flake_shard_state WHERE shard IN (4005, 4006, 4905, 4906);
+DROP ROLE copies_user;

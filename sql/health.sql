@@ -1,0 +1,185 @@
+--
+-- The view flake_health: each finding comes and goes.
+--
+SET timezone = 'UTC';
+SET intervalstyle = 'postgres';
+SELECT severity, what, object, detail, hint FROM flake_health;
+CREATE VIEW health AS SELECT severity, what, object FROM flake_health ORDER BY severity, what, object;
+
+-- lifetime_ends: of layouts with a tick of 1 s and so many bits of time
+SELECT flake_create_generator('year_id', format('ts:25 shard:4 seq:8 unit=1s epoch=%s', to_char(now(), 'YYYY-MM-DD'))::flake_layout);
+SELECT flake_create_generator('month_id', format('ts:22 shard:4 seq:8 unit=1s epoch=%s', to_char(now(), 'YYYY-MM-DD'))::flake_layout);
+SELECT flake_create_generator('second_id', format('ts:20 shard:4 seq:8 unit=1s epoch=%s',
+    to_char(now() - interval '1048574 s', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))::flake_layout);
+SELECT regexp_replace(detail, '[0-9].*', '...') AS detail FROM flake_health WHERE object = 'year_id';
+DO $$ BEGIN
+    FOR i IN 1..100 LOOP
+        EXIT WHEN EXISTS (SELECT FROM flake_generators WHERE generator = 'second_id'::regclass AND ends < clock_timestamp());
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+END $$;
+SELECT * FROM health;
+SELECT regexp_replace(detail, ' at .*:', ' at ...:') AS detail, hint FROM flake_health WHERE object = 'second_id';
+DROP SEQUENCE year_id, month_id, second_id;
+SELECT * FROM health;
+
+-- horizon_ahead: by more than flakeid.max_ahead and 10 s
+SELECT flake_create_generator('ahead_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+SELECT setval('ahead_id', extract(epoch FROM clock_timestamp() + interval '24 s' - timestamptz '2026-01-01Z')::bigint * 1000 << 10) > 0;
+SELECT * FROM health;
+SELECT setval('ahead_id', extract(epoch FROM clock_timestamp() + interval '1 year' - timestamptz '2026-01-01Z')::bigint * 1000 << 10) > 0;
+SELECT * FROM health;
+SELECT regexp_replace(detail, 'is .* ahead', 'is ... ahead') AS detail, hint FROM flake_health;
+SET client_min_messages = error;   -- not the warning, which has the time
+SELECT flake_rewind('ahead_id', flake_lower(now() + interval '1 s', 'ts:41 shard:4 seq:10 epoch=2026-01-01'), force => true);
+RESET client_min_messages;
+SELECT * FROM health;
+
+-- horizon_hidden: one who may not see it learns that
+CREATE ROLE health_monitor IN ROLE pg_monitor;
+SET ROLE health_monitor;
+SELECT * FROM flake_health;
+RESET ROLE;
+GRANT SELECT ON SEQUENCE ahead_id TO health_monitor;
+SET ROLE health_monitor;
+SELECT count(*) FROM flake_health;
+RESET ROLE;
+DROP SEQUENCE ahead_id;
+CREATE ROLE health_anybody;
+SET ROLE health_anybody;
+SELECT count(*) FROM flake_health;
+RESET ROLE;
+DROP ROLE health_anybody, health_monitor;
+
+-- partitions_end
+SELECT set_config('health.now', now()::text, false) IS NULL;
+CREATE FUNCTION add_part(name text, since text, upto text, parent text DEFAULT 'part', clause text DEFAULT '')
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    now timestamptz := current_setting('health.now');
+BEGIN
+    EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%s) TO (%s) %s', name, parent,
+                   CASE WHEN since = 'minvalue' THEN since ELSE flake_lower(now + since::interval)::text END,
+                   CASE WHEN upto = 'maxvalue' THEN upto ELSE flake_lower(now + upto::interval)::text END, clause);
+END $$;
+CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
+SELECT * FROM health;
+SELECT detail, hint FROM flake_health;
+-- one that is over, or is still to come, does not help
+SELECT add_part('part_1', '-2 days', '-1 day'), add_part('part_4', '1 day', '30 days');
+SELECT * FROM health;
+CREATE TABLE part_default PARTITION OF part DEFAULT;
+SELECT severity, object, detail, hint FROM flake_health;
+DROP TABLE part_default;
+DROP TABLE part_4;
+-- two days wide, of which one is left
+SELECT add_part('part_2', '-1 day', '1 day');
+SELECT severity, object, regexp_replace(detail, 'in .*', 'in ...') AS detail, hint FROM flake_health;
+-- two hours wide, and a day before it
+SELECT add_part('part_3', '1 day', '26 hours');
+SELECT * FROM health;
+-- 30 days wide, of which less than a week is left, and then more
+DROP TABLE part_1, part_2, part_3;
+SELECT add_part('part_2', '-24 days', '6 days');
+SELECT * FROM health;
+DROP TABLE part_2;
+SELECT add_part('part_2', '-22 days', '8 days');
+SELECT * FROM health;
+-- with no end at all
+SELECT add_part('part_3', '8 days', 'maxvalue');
+SELECT * FROM health;
+-- tables that nothing is minted for, and of ids without time, are not looked at
+DROP TABLE part_2;
+ALTER TABLE part ALTER id DROP DEFAULT;
+SELECT * FROM health;
+ALTER TABLE part ALTER id SET DEFAULT flake_sibling(5);
+SELECT * FROM health;
+SELECT flake_create_generator('number_id', 'segment');
+ALTER TABLE part ALTER id SET DEFAULT flake_id(1, 'number_id');
+SELECT * FROM health;
+SELECT flake_create_generator('long_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+ALTER TABLE part ALTER id SET DEFAULT flake_id(1, 'long_id');
+SELECT * FROM health;
+DROP TABLE part;
+-- a partition that has partitions needs them for its own ids only
+CREATE TABLE part (id bigint DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
+SELECT add_part('part_past', 'minvalue', '-1 hour', clause => 'PARTITION BY RANGE (id)');
+SELECT add_part('part_now', '-1 hour', '10 hours', clause => 'PARTITION BY RANGE (id)');
+SELECT add_part('part_later', '10 hours', 'maxvalue', clause => 'PARTITION BY LIST (what)');
+CREATE TABLE part_a PARTITION OF part_later FOR VALUES IN ('a') PARTITION BY RANGE (id);
+SELECT object, regexp_replace(detail, 'in .*', 'in ...') AS detail FROM flake_health ORDER BY 1;
+SELECT add_part('part_now_all', '-1 hour', '10 hours', 'part_now');
+SELECT object FROM flake_health ORDER BY 1;
+CREATE TABLE part_a_all PARTITION OF part_a FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+SELECT * FROM health;
+DROP TABLE part;
+-- what owners make does not keep it from saying the rest: names, a default that is an
+-- expression of hundreds of calls, temporary tables
+CREATE TABLE "%s %1$s ""';
+--" (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
+DO $$ BEGIN
+    EXECUTE format('CREATE TABLE long_default (id bigint DEFAULT flake_id(%s2100%s)) PARTITION BY RANGE (id)',
+                   repeat('abs(', 400), repeat(')', 400));
+END $$;
+CREATE TEMP TABLE temp_part (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
+CREATE TABLE by_expression (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE ((id + 1));
+CREATE TABLE by_two (id bigint DEFAULT flake_id(2100), other int) PARTITION BY RANGE (id, other);
+CREATE TABLE by_hash (id bigint DEFAULT flake_id(2100)) PARTITION BY HASH (id);
+CREATE TABLE by_text (id text DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
+SELECT * FROM health;
+DROP TABLE "%s %1$s ""';
+--", long_default, temp_part, by_expression, by_two, by_hash, by_text;
+SELECT * FROM health;
+
+-- leases_used_up: more than nine tenths of those that can be leased
+SELECT flake_create_generator('few_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+SELECT count(flake_lease('process ' || i, generator => 'few_id')) FROM generate_series(1, 14) i;
+SELECT * FROM health;
+SELECT flake_lease('process 15', generator => 'few_id') IS NULL;
+SELECT severity, object, detail, hint FROM flake_health;
+SELECT flake_lease('process 16', generator => 'few_id') IS NULL;
+SELECT severity, object, detail FROM flake_health;
+-- what servers have cannot be leased, and does not count: minted, detached, in the map
+SELECT flake_create_generator('fewer_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+SELECT flake_id(4, 'fewer_id') > 0, flake_detach(5, 'fewer_id') > 0;
+SELECT * FROM health;
+INSERT INTO flake_shard_map VALUES ('[,3]', 'a'), ('[7,)', 'b');
+SELECT flake_lease('process', generator => 'fewer_id') IS NULL;
+SELECT severity, what, detail FROM flake_health WHERE object <> 'few_id';
+DELETE FROM flake_shard_map;
+DROP SEQUENCE few_id, fewer_id;
+SELECT * FROM health;
+
+-- require_attach_off: leases alone are no reason
+SELECT flake_create_generator('moved_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+SELECT flake_lease('process', generator => 'moved_id') IS NULL;
+SELECT * FROM health;
+SELECT flake_attach(1, generator => 'moved_id');
+SELECT * FROM flake_health;
+DROP SEQUENCE moved_id;
+SELECT * FROM health;
+
+-- shard_saturated: two ids in a millisecond, of which 25,000 take 12.5 s
+SELECT flake_create_generator('slow_id', 'ts:41 shard:4 seq:1 epoch=2026-01-01');
+SELECT count(*) FROM flake_ids(1, 10000, 'slow_id');
+SELECT * FROM health;
+SELECT count(*) FROM flake_ids(1, 15000, 'slow_id');
+SELECT severity, what, object, regexp_replace(detail, '00:00:1[12][.0-9]*', '...') AS detail, hint FROM flake_health;
+DO $$ BEGIN
+    FOR i IN 1..100 LOOP
+        EXIT WHEN NOT EXISTS (SELECT FROM flake_health);
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+END $$;
+SELECT * FROM health;
+DROP SEQUENCE slow_id;
+
+-- version_mismatch
+BEGIN;
+UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'flakeid';
+SELECT * FROM flake_health;
+ROLLBACK;
+SELECT * FROM flake_health;
+DROP VIEW health;
+DROP FUNCTION add_part;
+RESET health.now;

@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * restored.c
+ *	  SQL functions that show restores to an earlier time, and accept them.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xlog.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "layout/layout.h"
+#include "mint/definition.h"
+#include "mint/restore.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(flake_restore_of);
+PG_FUNCTION_INFO_V1(flake_accept_restore);
+
+#define RESTORE_COLUMNS	3
+
+/*
+ * _flake_restore_of(generator regclass, OUT accepted_timeline bigint,
+ *	OUT timeline bigint, OUT reason text) returns record
+ */
+Datum
+flake_restore_of(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	Datum		values[RESTORE_COLUMNS] = {0};
+	bool		nulls[RESTORE_COLUMNS] = {true, true, true};
+	FlakeLayout layout;
+	Restore		restore;
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+
+	/* Not LockRelationOid(): flake_health waits for nobody, and says so. */
+	if (ConditionalLockRelationOid(sequence, AccessShareLock))
+	{
+		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
+			flake_restore_find(sequence, &restore))
+		{
+			values[0] = Int64GetDatum((int64) restore.accepted);
+			values[1] = Int64GetDatum((int64) restore.present);
+			values[2] = CStringGetTextDatum(restore.reason);
+			memset(nulls, 0, sizeof(nulls));
+		}
+		UnlockRelationOid(sequence, AccessShareLock);
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * flake_accept_restore() returns void
+ *
+ * Whoever may execute it may do so for all generators of the database.  It is not
+ * undone by ROLLBACK.
+ */
+Datum
+flake_accept_restore(PG_FUNCTION_ARGS)
+{
+	Oid			function = fcinfo->flinfo->fn_oid;
+	XLogRecPtr	upto = InvalidXLogRecPtr;
+	ListCell   *lc;
+
+	PreventCommandIfReadOnly("flake_accept_restore()");
+	PreventCommandIfParallelMode("flake_accept_restore()");
+	foreach(lc, flake_generator_list(function))
+	{
+		Oid			sequence = lfirst_oid(lc);
+		FlakeLayout layout;
+
+		/* One that is dropped meanwhile is no generator any more. */
+		LockRelationOid(sequence, RowExclusiveLock);
+		if (flake_generator_layout(sequence, function, true, &layout))
+			upto = Max(upto, flake_restore_accept(sequence));
+	}
+	XLogFlush(upto);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,206 @@
+# Copyright (c) 2026, the flakeid developers
+
+# A copy of a server, after the statements of docs/runbooks.md as they are there,
+# mints nothing that its original mints, leases nothing, and mints for all of its
+# tables: a copy by pg_basebackup, and one of the files of a server that was
+# stopped.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeDoc;
+use FlakeTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $count = 100_000;
+
+my ($block) =
+  grep { $_->{language} eq 'sql' && $_->{headings}[-1] eq 'This server is a copy' }
+  blocks("$FindBin::RealBin/../docs/runbooks.md");
+my $statements = $block->{text};
+
+my $main = start_server(
+	'main',
+	allows_streaming => 1,
+	sql => q(
+CREATE EXTENSION flakeid;
+SELECT flake_create_generator('photo_id', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
+CREATE ROLE app;
+GRANT CREATE ON SCHEMA public TO app;
+SET ROLE app;
+CREATE TABLE post (id bigint PRIMARY KEY DEFAULT flake_id(5),
+                   CHECK (flake_shard(id) = 5));
+CREATE TABLE event (id bigint PRIMARY KEY DEFAULT flake_id(6)) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('event', '1 month', now() - interval '1 month', now() + interval '1 month');
+RESET ROLE;
+CREATE TABLE comment (id bigint PRIMARY KEY DEFAULT flake_id());
+CREATE TABLE photo (id bigint PRIMARY KEY DEFAULT flake_id(5, 'photo_id'));
+CREATE TABLE wide (id uuid PRIMARY KEY DEFAULT flake_uuid(), object text UNIQUE DEFAULT flake_objectid());
+ALTER DATABASE postgres SET flakeid.shard = 6;
+SELECT flake_attach(5);
+SELECT * FROM flake_lease('billing-7', '1 hour');
+));
+my %columns = (
+	post => 'id', event => 'id', comment => 'id', photo => 'id',
+	wide => "id || ' ' || object");
+
+# Each table gets rows.
+sub insert_all
+{
+	my ($node) = @_;
+
+	$node->safe_psql('postgres',
+		"INSERT INTO $_ SELECT FROM generate_series(1, $count)")
+	  foreach sort keys %columns;
+	return;
+}
+
+# The ids in a table, those of UUIDs and ObjectIDs one by one.
+sub all_ids
+{
+	my ($node, $table) = @_;
+
+	return split /\s+/,
+	  $node->safe_psql('postgres', "SELECT $columns{$table} FROM $table");
+}
+
+sub check_copy
+{
+	my ($how, $copy) = @_;
+
+	$copy->safe_psql('postgres', "DELETE FROM $_") foreach sort keys %columns;
+	$copy->safe_psql('postgres', $statements);
+	$copy->poll_query_until('postgres',
+		q(SELECT coalesce(current_setting('flakeid.worker', true), '') <> ''),
+		't') or die 'the worker is not set';
+
+	# At the same time, so that the clock does not help.
+	my $pid = fork;
+	die "could not fork: $!" unless defined $pid;
+	if ($pid == 0)
+	{
+		eval { insert_all($copy); 1 } or print STDERR $@;
+		require POSIX;
+		POSIX::_exit($@ ? 1 : 0);
+	}
+	insert_all($main);
+	waitpid $pid, 0;
+	is($?, 0, "$how: all tables go on minting");
+
+	foreach my $table (sort keys %columns)
+	{
+		my @copied = all_ids($copy, $table);
+		my %ids = map { $_ => 1 } all_ids($main, $table);
+
+		cmp_ok(scalar(@copied), '>=', $count, "$how: $table has its ids");
+		is(scalar(grep { $ids{$_} } @copied), 0,
+			"$how: none of $table is the original's");
+	}
+
+	# What the tables do not mint
+	foreach my $sql (
+		'SELECT flake_id(5)',
+		'SELECT flake_id(7)',
+		"SELECT flake_id(8, 'photo_id')",
+		"SELECT flake_id(5, 'photo_id')")
+	{
+		my (undef, undef, $err) = $copy->psql('postgres', $sql);
+		like($err, qr/ERROR:  shard \d is (detached|not attached)/,
+			"$how: refused is $sql");
+	}
+
+	# Leases
+	foreach my $sql (
+		"SELECT flake_renew('billing-7', '1 hour')",
+		"SELECT flake_lease('billing-7', '1 hour')",
+		"SELECT flake_lease('other', '1 hour')")
+	{
+		my (undef, undef, $err) = $copy->psql('postgres', $sql);
+		like($err, qr/ERROR:  .*(no lease|no shard left)/,
+			"$how: refused is $sql");
+	}
+	is($copy->safe_psql('postgres', 'SELECT count(*) FROM flake_leases'),
+		0, "$how: no lease is left");
+	like(
+		$main->safe_psql('postgres', "SELECT flake_renew('billing-7', '1 hour')"),
+		qr/^\d/, "$how: the original's lease is as it was");
+
+	# It does not depend on what is in shared memory, or in a setting.
+	$copy->stop('immediate');
+	$copy->start;
+	my (undef, undef, $err) = $copy->psql('postgres', 'SELECT flake_id(7)');
+	like($err, qr/shard 7 is not attached/, "$how: nor after a crash");
+	return;
+}
+
+insert_all($main);
+$main->backup('base');
+my $clone = PostgreSQL::Test::Cluster->new('clone');
+$clone->init_from_backup($main, 'base');
+$clone->start;
+check_copy('pg_basebackup', $clone);
+
+# The original finds what a copy has minted, if such a row is brought to it.
+my $elsewhere =
+  "SELECT relation, shard, id > last_id FROM _flake_minted_elsewhere('flake_default')";
+is($main->safe_psql('postgres', $elsewhere), '', 'nothing was minted elsewhere');
+my $promoted = start_standby($main, 'promoted');
+$promoted->promote;
+my $id = $promoted->safe_psql('postgres',
+	'SELECT pg_sleep(0.1); INSERT INTO post DEFAULT VALUES RETURNING id');
+$id =~ s/^\s+//;
+$main->safe_psql('postgres', "INSERT INTO post VALUES ($id)");
+is( $main->safe_psql('postgres', $elsewhere),
+	'post|5|t',
+	'an id that a copy has minted is found');
+$main->safe_psql('postgres', 'SELECT flake_detach(5)');
+is($main->safe_psql('postgres', $elsewhere),
+	'', 'not if others may mint the shard');
+$main->safe_psql('postgres', "SELECT flake_attach(5, $id)");
+$main->safe_psql('postgres', 'INSERT INTO post DEFAULT VALUES');
+is($main->safe_psql('postgres', $elsewhere), '', 'nor once ids here are above');
+is( ($main->psql('postgres', "SET ROLE app; $elsewhere"))[0],
+	3, 'not everybody may look');
+$_->stop foreach $promoted, $clone;
+
+# Others wait until it is decided whether all shards are detached.
+my ($one, $two, $three, $four) = new_sessions($main, 4);
+value($two, 'SELECT flake_id(5)');
+foreach my $end (qw(ROLLBACK COMMIT))
+{
+	ask($one, 'BEGIN; SELECT flake_detach_all()');
+	send_query($two, 'SELECT flake_id(5)');
+	send_query($three, "SELECT flake_id(77, 'photo_id')");
+	send_query($four, "SELECT shard FROM flake_lease('x', '1 hour')");
+	wait_for_waiters($main, 3, "locktype = 'advisory'");
+	is(code($one, 'SAVEPOINT s; SELECT flake_id(5)'),
+		'55000', "$end: it counts for its own transaction");
+	ask($one, 'ROLLBACK TO s');
+	ask($one, $end);
+	foreach my $session ($two, $three, $four)
+	{
+		my ($out, $err) = get_answer($session);
+		like("$out$err",
+			$end eq 'COMMIT' ? qr/ERROR:  (55000|53400: .* no shard left)/ : qr/^\d+$/m,
+			"$end: who waited goes by it");
+	}
+}
+$main->safe_psql('postgres', q(
+DELETE FROM flake_shard_state WHERE shard = -1;
+SELECT flake_attach(5), flake_release('x');
+SELECT * FROM flake_lease('billing-7', '1 hour');
+));
+end_session($_) foreach $one, $two, $three, $four;
+
+$main->stop;
+$main->backup_fs_cold('cold');
+my $cold = PostgreSQL::Test::Cluster->new('cold');
+$cold->init_from_backup($main, 'cold');
+$_->start foreach $main, $cold;
+check_copy('files', $cold);
+$_->stop foreach $cold, $main;
+
+done_testing();

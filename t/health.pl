@@ -1,0 +1,241 @@
+# Copyright (c) 2026, the flakeid developers
+
+# flake_health is empty as long as all is well, also right after restarts, crashes and
+# failovers; says what clocks and restores have done, also on a standby; and neither
+# waits for what other sessions have locked nor fails because of what they change.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
+use Test::More;
+
+my $hour = 3600;
+
+# What is found on a server, a line each, for an account that only monitors.
+sub health
+{
+	my ($node) = @_;
+
+	return $node->safe_psql(
+		'postgres',
+		'SELECT severity, what, object FROM flake_health ORDER BY 1, 2, 3',
+		extra_params => [ '-U', 'monitor' ]);
+}
+
+my $clock = new_clock();
+my $node = start_server(
+	'primary',
+	clock => $clock,
+	allows_streaming => 1,
+	has_archiving => 1,
+	conf => q(
+restart_after_crash = on
+log_statement = none
+),
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE ROLE monitor LOGIN IN ROLE pg_monitor;
+SELECT flake_create_generator('slow_id', 'ts:41 shard:4 seq:1 epoch=2026-01-01'),
+       flake_create_generator('day_id', 'ts:20 shard:10 seq:20 unit=1d epoch=2026-01-01'),
+       flake_create_generator('number_id', 'segment');
+GRANT SELECT ON SEQUENCE slow_id, day_id, number_id TO monitor;
+CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(5)) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('part', '1 day', now() - interval '1 day', now() + interval '20 days');
+));
+my $load = join ' ', 'SELECT flake_id(1);', q(SELECT flake_id(1, 'day_id');),
+  'INSERT INTO part DEFAULT VALUES RETURNING id;', q(SELECT flake_id(0, 'number_id'););
+
+#
+# All is well
+#
+
+sub is_well
+{
+	my ($server, $when) = @_;
+
+	is(health($server), '', "$when: nothing is wrong");
+	my @clients = start_clients($server, count => 4, sql => $load);
+	wait_for_more($_, 100) foreach @clients;
+	is(health($server), '', "$when, under load: nothing is wrong");
+	stop_clients($server, @clients);
+	return;
+}
+
+is_well($node, 'at first');
+$node->restart;
+is_well($node, 'after a restart');
+$node->stop('immediate');
+start_with_clock($node, $clock);
+is_well($node, 'after an immediate shutdown');
+
+my $session = new_session($node);
+kill9_session($node, value($session, 'SELECT pg_backend_pid()'));
+$session->{run}->finish;
+wait_until_up($node);
+is_well($node, 'after a crash');
+
+# A shard that is 14 s ahead, which others must not suffer from.
+$node->safe_psql('postgres', q(SELECT count(*) FROM flake_ids(1, 28000, 'slow_id')));
+is(health($node), 'warning|shard_saturated|slow_id', 'a burst: its shard is nearly used up');
+$node->stop('immediate');
+start_with_clock($node, $clock);
+is(health($node), '', 'a crash after a burst: nothing is wrong');
+
+#
+# A clock that jumps ahead by a year
+#
+
+$session = new_session($node);
+value($session, 'SELECT flake_id(1)');
+set_clock($clock, 365 * 24 * $hour);
+is(health($node), 'critical|partitions_end|part', 'a year later: partitions have ended');
+is(code($session, 'SELECT flake_id(1)'), '53400', 'a year later: ids are refused');
+is( health($node),
+	"critical|clock_refused|clock\ncritical|partitions_end|part",
+	'a year later: it says that they are');
+set_clock($clock, 0);
+value($session, 'SELECT flake_id(1)');
+is(health($node), '', 'when the clock is right and an id was minted, that is over');
+end_session($session);
+
+#
+# A standby says what is wrong with a primary whose clock is ahead
+#
+
+my $standby = start_standby($node, 'standby');
+
+$node->wait_for_catchup($standby, 'replay');
+is(health($standby), '', 'on a standby: nothing is wrong');
+set_clock($clock, $hour);
+$node->safe_psql('postgres', "SELECT flake_id(1), flake_id(1, 'slow_id')");
+is(health($node), '', 'a clock that is ahead finds itself right');
+$node->wait_for_catchup($standby, 'replay');
+is( health($standby),
+	"critical|horizon_ahead|flake_default\ncritical|horizon_ahead|slow_id",
+	'a standby whose clock is right finds it ahead');
+set_clock($clock, 0);
+is( health($node),
+	join("\n",
+		'critical|horizon_ahead|flake_default',
+		'critical|horizon_ahead|slow_id',
+		'critical|shard_refused|flake_default',
+		'critical|shard_refused|slow_id'),
+	'when the clock is corrected, so does the primary');
+like(
+	$node->safe_psql('postgres',
+		q(SELECT detail FROM flake_health WHERE what = 'shard_refused' AND object = 'slow_id')),
+	qr/shard 1, 00:59:|shard 1, 01:00:0/,
+	'by how much');
+is( code(my $refused = new_session($node), 'SELECT flake_id(1)'),
+	'53400', 'what it says is so: the shard is refused');
+end_session($refused);
+$node->restart;
+is( health($node),
+	"critical|horizon_ahead|flake_default\ncritical|horizon_ahead|slow_id",
+	'after a restart no shard has minted');
+
+# The runbook's way out.
+$node->safe_psql(
+	'postgres', q(
+SELECT flake_rewind(g, flake_lower(now() + interval '1 s', flake_layout_of(g)), force => true)
+FROM unnest('{flake_default, slow_id}'::regclass[]) g));
+is_well($node, 'after flake_rewind()');
+$node->wait_for_catchup($standby, 'replay');
+is(health($standby), '', 'and on the standby');
+
+#
+# A failover
+#
+
+$node->stop('immediate');
+$standby->promote;
+is_well($standby, 'after a failover');
+$standby->stop;
+
+#
+# A restore to an earlier time
+#
+
+start_with_clock($node, $clock);
+$node->backup('backup');
+$node->safe_psql('postgres', q(SELECT pg_create_restore_point('earlier')));
+my $wal = $node->safe_psql('postgres', q(SELECT pg_walfile_name(pg_current_wal_lsn())));
+$node->safe_psql('postgres', q(SELECT flake_id(0, 'number_id'); SELECT pg_switch_wal()));
+$node->poll_query_until('postgres', "SELECT last_archived_wal >= '$wal' FROM pg_stat_archiver")
+  or die 'not archived';
+
+my $restored = PostgreSQL::Test::Cluster->new('restored');
+$restored->init_from_backup($node, 'backup', has_restoring => 1, standby => 0);
+$restored->append_conf('postgresql.conf', q(
+recovery_target_name = 'earlier'
+recovery_target_timeline = 'current'
+recovery_target_action = promote
+archive_mode = off
+));
+$restored->start;
+$restored->poll_query_until('postgres', 'SELECT NOT pg_is_in_recovery()') or die 'not restored';
+is(health($restored), 'critical|restored|number_id', 'after a restore to an earlier time: numbers can come again');
+$restored->safe_psql('postgres', 'SELECT flake_accept_restore()');
+is(health($restored), '', 'accepted');
+$restored->stop;
+
+#
+# Others lock what it looks at, and keep it locked
+#
+
+my $other = new_session($node);
+value($other, q(
+BEGIN;
+DROP SEQUENCE slow_id;
+LOCK TABLE part;
+ALTER TABLE part ADD more int;
+CREATE TABLE new_part (id bigint PRIMARY KEY DEFAULT flake_id(5)) PARTITION BY RANGE (id);
+SELECT flake_create_generator('new_id', 'snowflake')));
+my ($found, $error) = ask_once($node, q(SET lock_timeout = '5s'; SELECT what, object, hint FROM flake_health));
+is($error, '', 'locked by others: it does not wait');
+like($found, qr/^horizon_hidden\|slow_id\|Look again/, 'locked by others: it says what it could not see');
+value($other, 'ROLLBACK');
+is(health($node), '', 'when the locks are gone: nothing is wrong');
+end_session($other);
+
+#
+# Others create and drop all the time
+#
+
+my $change = q(CREATE TABLE t:N (id bigint DEFAULT flake_id(5)) PARTITION BY RANGE (id);
+CREATE TABLE t:N_1 PARTITION OF t:N FOR VALUES FROM (MINVALUE) TO (0);
+CREATE TABLE t:N_2 PARTITION OF t:N FOR VALUES FROM (0) TO (MAXVALUE) PARTITION BY RANGE (id);
+CREATE TABLE t:N_3 PARTITION OF t:N_2 FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
+SELECT flake_create_generator('g:N', 'snowflake');
+SELECT flake_id(1, 'g:N');
+SELECT flake_lease('process', generator => 'g:N') IS NULL;
+ALTER TABLE t:N ALTER id SET DEFAULT flake_id(1, 'g:N');
+ALTER TABLE t:N DETACH PARTITION t:N_2;
+DROP TABLE t:N, t:N_2;
+DROP SEQUENCE g:N;) =~ s/\n/ /gr;
+my @changers = map { start_clients($node, sql => $change =~ s/:N/$_/gr) } 1 .. 3;
+my $looks = 0;
+wait_for_more($_, 10) foreach @changers;
+$session = new_session($node);
+foreach my $i (1 .. 300)
+{
+	my (undef, $stderr) = ask($session, 'SELECT * FROM flake_health');
+
+	if ($stderr ne '')
+	{
+		diag($stderr);
+		last;
+	}
+	$looks++;
+}
+is($looks, 300, 'objects that are changed and dropped meanwhile are no error');
+my @errors = map { errors($_) } @changers;
+is_deeply(\@errors, [], 'nor for those who change them');
+stop_clients($node, @changers);
+end_session($session);
+
+$node->stop;
+done_testing();
