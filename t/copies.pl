@@ -174,7 +174,7 @@ foreach my $end (qw(ROLLBACK COMMIT))
 	ask($one, 'BEGIN; SELECT flake_detach_all()');
 	send_query($two, 'SELECT flake_id(5)');
 	send_query($three, "SELECT flake_id(77, 'photo_id')");
-	send_query($four, "SELECT shard FROM flake_lease('x', '1 hour')");
+	send_query($four, "SELECT shard FROM flake_lease('$end', '1 hour')");
 	wait_for_waiters($main, 3, "locktype = 'advisory'");
 	is(code($one, 'SAVEPOINT s; SELECT flake_id(5)'),
 		'55000', "$end: it counts for its own transaction");
@@ -190,7 +190,7 @@ foreach my $end (qw(ROLLBACK COMMIT))
 }
 $main->safe_psql('postgres', q(
 DELETE FROM flake_shard_state WHERE shard = -1;
-SELECT flake_attach(5), flake_release('x');
+SELECT flake_attach(5), flake_release('ROLLBACK');
 SELECT * FROM flake_lease('billing-7', '1 hour');
 ));
 end_session($_) foreach $one, $two, $three, $four;

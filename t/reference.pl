@@ -366,9 +366,10 @@ foreach my $file (files_in('extension', qr/\.sql$/))
 
 	while ($text =~ /RAISE (?:EXCEPTION|WARNING) USING ERRCODE = '(\w+)',\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
 	{
-		my ($code, $message) =
-		  ($1 =~ /^$sqlstate$/ ? $1 : $code_of{ uc $1 } // die("$1?"), $2);
-		my $before = substr $text, 0, $-[0];
+		my ($condition, $message, $begin) = ($1, $2, $-[0]);
+		my $code = $condition =~ /^$sqlstate$/ ? $condition
+		  : $code_of{ uc $condition } // die("$condition?");
+		my $before = substr $text, 0, $begin;
 
 		# prepared by the SELECT before
 		$message = substr $before, rindex($before, 'SELECT CASE')

@@ -158,12 +158,12 @@ full_tuple(Relation rel, Page page)
 	Size		length;
 	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
 	Size		full_length = tuple->t_hoff + sizeof(HorizonTuple);
-	HorizonTuple *data;
 
 	/* The first time, make room behind the columns. */
 	if (length < full_length)
 	{
 		HeapTupleHeader longer = palloc0(full_length);
+		HorizonTuple *data;
 
 		memcpy(longer, tuple, length);
 		data = (HorizonTuple *) ((char *) longer + longer->t_hoff);
