@@ -101,6 +101,7 @@ REGRESS = \
 	route \
 	migrate \
 	migrate_kept \
+	replace_ids \
 	partition \
 	zones \
 	text \
