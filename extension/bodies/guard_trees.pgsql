@@ -3,6 +3,9 @@ DECLARE
     in_use boolean := false;
     next pg_catalog.oid;
 BEGIN
+    IF ticket IS NULL THEN
+        RETURN NULL;
+    END IF;
     first := CASE WHEN first = ANY (relations) THEN first ELSE relations[1] END;
     PERFORM @extschema@._flake_guard_tree(ticket, first, exclusive);
     in_use := true;

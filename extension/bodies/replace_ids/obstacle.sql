@@ -25,9 +25,9 @@
         WHERE m.relrowsecurity AND NOT m.sees_all
           AND (m.relforcerowsecurity OR NOT pg_has_role(m.executor, m.relowner, 'USAGE'))
         UNION ALL
-        SELECT 5, format('Trigger %I of table %s is deferred, and you are not the owner, role "%s".', t.tgname, m.name, pg_get_userbyid(m.executor)),
+        SELECT 5, format('Constraint "%s" of table %s is deferred, and you are not the owner, role "%s".', k.conname, k.conrelid::regclass, pg_get_userbyid(m.executor)),
                format('Type SET ROLE %I before.', pg_get_userbyid(m.executor))
-        FROM member m JOIN pg_trigger t ON t.tgrelid = m.oid
+        FROM member m JOIN pg_trigger t ON t.tgrelid = m.oid JOIN pg_constraint k ON k.oid = t.tgconstraint
         WHERE t.tginitdeferred AND pg_get_userbyid(m.executor) <> current_user
         UNION ALL
         SELECT 6, format('Column %s is of type %s.', c.name, format_type(c.atttypid, c.atttypmod)), 'Change it to bigint before.'

@@ -12,6 +12,9 @@ DECLARE
     old_ids bigint[];
     new_ids bigint[];
 BEGIN
+    IF ticket IS NULL THEN
+        RETURN;
+    END IF;
     IF num_nulls(target, attribute, above, generator, dry_run) > 0 THEN
         RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
             MESSAGE = 'target, attribute, above, generator and dry_run must not be null',
