@@ -26,8 +26,9 @@ COMMENT ON FUNCTION @extschema@._flake_replace_statement(oid, oid[], name[], big
 
 CREATE FUNCTION @extschema@._flake_replace_ids_guarded(ticket @extschema@._flake_ticket,
     target regclass, attribute name, above bigint, shard int,
-    generator regclass, layout @extschema@.flake_layout, dry_run boolean, path text)
-RETURNS TABLE (replaced bigint, replacement bigint)
+    generator regclass, layout @extschema@.flake_layout, dry_run boolean, path text,
+    OUT replaced bigint, OUT replacement bigint)
+RETURNS SETOF record
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -38,8 +39,9 @@ COMMENT ON FUNCTION @extschema@._flake_replace_ids_guarded(@extschema@._flake_ti
 'what flake_replace_ids() does, after _flake_guard(); not for others';
 
 CREATE FUNCTION @extschema@.flake_replace_ids(target regclass, attribute name, above bigint, shard int DEFAULT NULL,
-    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT true)
-RETURNS TABLE (old_id bigint, new_id bigint)
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT true,
+    OUT old_id bigint, OUT new_id bigint)
+RETURNS SETOF record
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
     SELECT r.replaced, r.replacement FROM @extschema@._flake_replace_ids_guarded(
