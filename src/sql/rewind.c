@@ -45,7 +45,7 @@ static char *
 generator_literal(Oid sequence)
 {
 	char	   *schema = RelationIsVisible(sequence) ? NULL
-		: get_namespace_name(get_rel_namespace(sequence));
+	: get_namespace_name(get_rel_namespace(sequence));
 
 	return quote_literal_cstr(quote_qualified_identifier(schema,
 														 get_rel_name(sequence)));
@@ -273,8 +273,8 @@ flake_rewind(PG_FUNCTION_ARGS)
 						get_rel_name(sequence), (long long) below),
 				 errhint("The lowest value is %lld.",
 						 (long long) flake_layout_id(&generator->layout,
-															Max(min, flake_layout_min_packed(&generator->layout)),
-															0))));
+													 Max(min, flake_layout_min_packed(&generator->layout)),
+													 0))));
 
 	/*
 	 * A bound above the horizon leaves its slot there, also when it has been

@@ -385,9 +385,9 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 	ListCell   *lc;
 
 	search->column = psprintf("%s.%s",
-							 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-														RelationGetRelationName(rel)),
-							 quote_identifier(NameStr(form->attname)));
+							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+														 RelationGetRelationName(rel)),
+							  quote_identifier(NameStr(form->attname)));
 	search->type = getBaseType(form->atttypid);
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION &&
@@ -396,7 +396,7 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 	if (integer_type(search->type) == NULL && search->type != NUMERICOID &&
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",
-										format_type_be(search->type)));
+									   format_type_be(search->type)));
 	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
 		cannot_search(search, "Its default makes something else of ids.");
 	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
