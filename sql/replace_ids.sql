@@ -92,6 +92,18 @@ INSERT INTO wrong.log SELECT flake_make(now() + '1 year', 7, i % 3), i FROM gene
 SELECT count(*), bool_and(flake_shard(new_id) = 9) AS shard, bool_and(new_id < :above) AS present FROM flake_replace_ids('wrong.log', 'id', :above, 9, dry_run => false);
 SELECT count(*), count(DISTINCT id), count(DISTINCT id) FILTER (WHERE n % 3 = 0) AS "of the third" FROM wrong.log;
 
+-- rows that others refer to, and that refer to each other, move to another partition
+CREATE TABLE wrong.event (id bigint PRIMARY KEY, up bigint REFERENCES wrong.event, n int) PARTITION BY RANGE (id);
+CREATE TABLE wrong.event_low PARTITION OF wrong.event FOR VALUES FROM (MINVALUE) TO (:above);
+CREATE TABLE wrong.event_high (n int, up bigint, id bigint NOT NULL);
+ALTER TABLE wrong.event ATTACH PARTITION wrong.event_high FOR VALUES FROM (:above) TO (MAXVALUE);
+CREATE TABLE wrong.detail (event bigint REFERENCES wrong.event ON UPDATE CASCADE, n int);
+INSERT INTO wrong.event (id, up, n) SELECT flake_make(now() + '1 year', 4, i), flake_make(now() + '1 year', 4, i / 2), i FROM generate_series(0, 9) AS i;
+INSERT INTO wrong.detail SELECT id, n FROM wrong.event;
+SELECT count(*) FROM flake_replace_ids('wrong.event', 'id', :above, dry_run => false);
+SELECT e.tableoid::regclass, count(*), bool_and(u.n = e.n / 2) AS up, bool_and(d.n = e.n) AS detail
+FROM wrong.event AS e JOIN wrong.event AS u ON u.id = e.up JOIN wrong.detail AS d ON d.event = e.id GROUP BY 1;
+
 -- what it refuses
 UPDATE wrong.thing SET parent = NULL;
 INSERT INTO wrong.thing (id, name) VALUES (flake_make(now() + '1 year', 5, 0), 'one more');

@@ -77,7 +77,7 @@ advice(const Generator *generator, int64 below, int64 id, int64 horizon)
 	ahead_us = flake_layout_tick_start(layout, flake_layout_packed_tick(layout, packed), &ts)
 		? Max(ts - GetCurrentTimestamp(), 0) : PG_INT64_MAX;
 	if (ahead_us > WRONG_AHEAD_US + layout->unit_us)
-		appendStringInfo(&text, " If ids above %lld are of a wrong time, pass force => true, and give their rows other ids with flake_replace_ids() then.",
+		appendStringInfo(&text, " If ids above %lld are of a wrong time, pass force => true with a value that is further ahead than flakeid.max_ahead, and give their rows other ids with flake_replace_ids() then.",
 						 (long long) below);
 	else
 		appendStringInfo(&text, " While others mint, pass flake_upper(now() + interval '%lld s', flake_layout_of(%s)).",

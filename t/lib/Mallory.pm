@@ -271,13 +271,14 @@ my %arguments = (
 	'_flake_related_columns(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'flake_replace_ids(regclass, name, bigint, integer, regclass, boolean)' => [
-		map { [ $_, "'id'", '0', '3', $generators[0], 'false' ] } @items
+		map { [ $_, "'id'", '0', '3', $generators[0], 'false' ] } "'{s}.ids'",
+		"'mal.ids'"
 	],
 	'_flake_replace_ids_guarded(_flake_ticket, regclass, name, bigint, integer, regclass, flake_layout, boolean, text)'
 	  => [
 		map {
 			[
-				$_,        "'{s}.item'", "'id'",  '0', '3',
+				$_,        "'{s}.ids'", "'id'",  '0', '3',
 				"'{s}.g'", @layout,      'false', "'{s}, mal, public'"
 			]
 		} @tickets
@@ -285,15 +286,15 @@ my %arguments = (
 	'_flake_replace_obstacle(_flake_ticket, oid, oid[], name[])' => [
 		map {
 			[
-				$_, "CAST('{s}.item' AS pg_catalog.regclass)",
-				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'"
+				$_, "CAST('{s}.ids' AS pg_catalog.regclass)",
+				"ARRAY[CAST('{s}.ids' AS pg_catalog.regclass)]", "'{id}'"
 			]
 		} @tickets
 	],
 	'_flake_replace_statement(oid, oid[], name[], bigint[], bigint[])' => [
 		[
-			"CAST('{s}.item' AS pg_catalog.regclass)",
-			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+			"CAST('{s}.ids' AS pg_catalog.regclass)",
+			"ARRAY[CAST('{s}.ids' AS pg_catalog.regclass)]",
 			"'{id}'", "'{1}'", "'{2}'"
 		]
 	],
@@ -659,6 +660,7 @@ sub furnish
 			CREATE INDEX ${s}_note ON $s.item (note);
 			CREATE VIEW $s.items AS SELECT * FROM $s.item;
 			CREATE TABLE $s.ids (id bigint DEFAULT $x.flake_id(3, '$s.g'));
+			INSERT INTO $s.ids VALUES (1);
 			CREATE TABLE $s.part (id bigint DEFAULT $x.flake_id(2), note text) PARTITION BY RANGE (id);
 			SELECT $x.flake_create_partitions('$s.part', '1 day', '2026-01-01Z', '2026-01-03Z', zone => 'UTC');
 			SELECT $x.flake_id(3, '$s.g')});
