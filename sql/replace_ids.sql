@@ -23,7 +23,9 @@ CREATE TABLE wrong.defaulted (id bigint DEFAULT 0 REFERENCES wrong.thing ON UPDA
 CREATE TABLE wrong.deferred (id bigint REFERENCES wrong.thing DEFERRABLE INITIALLY DEFERRED);
 CREATE TABLE wrong.composite (tenant int, id bigint, FOREIGN KEY (tenant, id) REFERENCES wrong.thing (tenant, id));
 CREATE TABLE wrong.parted (id bigint REFERENCES wrong.thing, PRIMARY KEY (id)) PARTITION BY RANGE (id);
+CREATE TABLE wrong.elder (id bigint REFERENCES wrong.thing, thing bigint REFERENCES wrong.thing);
 CREATE TABLE wrong.base (id bigint);
+ALTER TABLE wrong.elder INHERIT wrong.base;
 CREATE TABLE wrong.heir (thing bigint REFERENCES wrong.thing, FOREIGN KEY (id) REFERENCES wrong.thing) INHERITS (wrong.base);
 SELECT flake_upper(now() + '1 day') AS above \gset
 CREATE TABLE wrong.low PARTITION OF wrong.parted FOR VALUES FROM (MINVALUE) TO (:above);
@@ -44,6 +46,7 @@ INSERT INTO wrong.composite SELECT tenant, id FROM wrong.thing;
 INSERT INTO wrong.parted SELECT id FROM wrong.thing;
 INSERT INTO wrong.base SELECT id FROM wrong.thing;
 INSERT INTO wrong.heir SELECT id, parent FROM wrong.thing;
+INSERT INTO wrong.elder SELECT id, parent FROM wrong.thing;
 CREATE VIEW wrong.everything AS
 SELECT t.name, p.name AS parent, t.twice = t.id * 2 AS twice,
        (SELECT count(*) FROM wrong.no_action AS r WHERE r.id = t.id) AS no_action,
@@ -52,7 +55,8 @@ SELECT t.name, p.name AS parent, t.twice = t.id * 2 AS twice,
        (SELECT count(*) FROM wrong.defaulted AS r WHERE r.id = t.id) AS defaulted, (SELECT count(*) FROM wrong.deferred AS r WHERE r.id = t.id) AS deferred,
        (SELECT count(*) FROM wrong.composite AS r WHERE r.id = t.id) AS composite, (SELECT count(*) FROM wrong.parted AS r WHERE r.id = t.id) AS parted,
        (SELECT count(*) FROM ONLY wrong.base AS r WHERE r.id = t.id) AS base, (SELECT count(*) FROM wrong.heir AS r WHERE r.id = t.id) AS heir,
-       (SELECT count(*) FROM wrong.heir AS r WHERE r.thing = t.id) AS heir_thing
+       (SELECT count(*) FROM wrong.heir AS r WHERE r.thing = t.id) AS heir_thing,
+       (SELECT count(*) FROM wrong.elder AS r WHERE r.id = t.id) AS elder, (SELECT count(*) FROM wrong.elder AS r WHERE r.thing = t.id) AS elder_thing
 FROM wrong.thing AS t LEFT JOIN wrong.thing AS p ON p.id = t.parent;
 CREATE TABLE wrong.before AS SELECT t.id, e.* FROM wrong.everything AS e JOIN wrong.thing AS t USING (name);
 CREATE TABLE wrong.everything_before AS TABLE wrong.everything;
