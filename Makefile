@@ -111,6 +111,7 @@ REGRESS = \
 	route \
 	migrate \
 	migrate_kept \
+	replace_ids \
 	partition \
 	zones \
 	text \

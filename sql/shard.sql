@@ -170,5 +170,7 @@ ALTER TABLE flake_shard_state RENAME TO renamed;
 SELECT * FROM attempt('SELECT flake_detach(20)');
 ROLLBACK;
 \x off
-SELECT flake_attach(NULL), flake_detach(NULL), flake_attach(20, generator => NULL) AS "no generator";
+SELECT flake_detach(NULL), flake_detach(20, generator => NULL) AS "no generator";
+SELECT * FROM attempt('SELECT flake_attach(NULL)');
+SELECT * FROM attempt('SELECT flake_attach(20, generator => NULL)');
 SELECT state, flake_id(20) > 0 AS id FROM flake_shards WHERE shard = 20;

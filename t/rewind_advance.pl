@@ -169,6 +169,62 @@ check_ids('on a promoted standby', $last, @ids);
 $standby->stop;
 
 #
+# Where it refuses because of the last seconds, it names a value that works.
+#
+
+foreach my $i (1 .. 5)
+{
+	set_clock($clock, $ahead);
+	value($one, q(SELECT flake_id(9, 'order_id')));
+	set_clock($clock, 0);
+	@clients = start_clients($node, count => 4, sql => "$insert;");
+	wait_for_more($_, 20) foreach @clients;
+	@answer = ask($admin, $rewind->(q(flake_lower(clock_timestamp() - interval '1 min'))));
+	is(error_code(@answer), '55000', "others mint, time $i: it refuses");
+	my ($value) =
+	  $answer[1] =~ /^HINT:  .* While others mint, pass (flake_upper\(.*\))\.$/m;
+	is(value($admin, $rewind->($value)),
+		'', "others mint, time $i: what the hint says works, $value");
+	wait_for_more($_, 20) foreach @clients;
+	stop_clients($node, @clients);
+	is(first_duplicate(map { ids($_) } @clients),
+		undef, "others mint, time $i: no id repeats");
+}
+my $newest = value($admin, 'SELECT max(id) FROM orders');
+set_clock($clock, $ahead);
+value($one, q(SELECT flake_id(9, 'order_id')));
+set_clock($clock, 0);
+is(error_code(ask($admin, $rewind->($newest - 1))),
+	'55000', 'nobody mints: it refuses');
+@answer = ask($admin, $rewind->($newest - (1 << 40)));
+like(
+	$answer[1],
+	qr/^HINT:  The lowest value that would be accepted now is $newest\./m,
+	'nobody mints: the hint names the largest id in use');
+is(value($admin, $rewind->($newest)), '', 'nobody mints: which works');
+check_ids('rewound to what the hint says',
+	$newest, map { value($_, $insert) } $one, $two);
+
+# A bound that was above has left a slot there, though the horizon is not.
+value($admin, q(SELECT flake_create_generator('bound_id')));
+my $rewind_bound =
+  q(SELECT flake_rewind('bound_id', flake_upper(clock_timestamp() + interval '16 s'), force => true));
+set_clock($clock, $ahead);
+value($one, q(SELECT flake_id(4, 'bound_id'), flake_detach(4, 'bound_id')));
+value($one, q(SELECT flake_attach(4, generator => 'bound_id')));
+set_clock($clock, 0);
+like((ask($admin, $rewind_bound))[1],
+	qr/^WARNING: .*^DETAIL:  .*: 4\.$/ms, 'a bound above: a warning names the shard');
+is(error_code(ask($one, q(SELECT flake_id(4, 'bound_id')))),
+	'53400', 'a bound above: the shard is refused');
+value($admin,
+	q(UPDATE flake_shard_state SET after = NULL WHERE generator = 'bound_id'::regclass));
+is(join('', ask($admin, $rewind_bound)),
+	'', 'a bound that was above: rewound again');
+check_ids('a bound that was above', $newest, value($one, q(SELECT flake_id(4, 'bound_id'))));
+value($admin, 'DROP SEQUENCE bound_id');
+
+#
 # What it refuses.
 #
 
@@ -671,6 +727,29 @@ foreach my $way (
 	cmp_ok(value($one, q(SELECT flake_id(3, 'raised_id'))),
 		'>', $above, "$way: durable before the first id");
 	set_clock($clock, 0);
+	value($admin, 'DROP SEQUENCE raised_id');
+}
+
+# Every id of every shard is above, after a crash at once: of shards that have
+# minted and that have not, and of those that a session has begun to use.
+foreach my $layout ('instagram', 'seq:50 shard:13 block=100', 'seq:50 shard:13',
+	'ts:32 seq:20 shard:11 epoch=2020-01-01 unit=1s')
+{
+	value($admin, "SELECT flake_create_generator('raised_id', '$layout')");
+	my $above = value($admin, q(SELECT flake_id(1, 'raised_id')))
+	  + ($layout eq 'instagram' ? 5000 << 23 : 1000000);
+
+	value($one, q(SELECT flake_id(2, 'raised_id')));
+	value($admin, "SELECT flake_advance('raised_id', $above)");
+	kill9_and_wait($node);
+	$_->{run}->finish foreach $one, $admin;
+	start_with_clock($node, $clock);
+	($one, $admin) = new_sessions($node, 2);
+	foreach my $shard (1 .. 3)
+	{
+		cmp_ok(value($one, "SELECT flake_id($shard, 'raised_id')"),
+			'>', $above, "$layout: above after a crash, shard $shard");
+	}
 	value($admin, 'DROP SEQUENCE raised_id');
 }
 

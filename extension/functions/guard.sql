@@ -35,13 +35,25 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@._flake_guard_definition(@extschema@._flake_ticket, oid) IS
 'locks a table or view in mode SHARE UPDATE EXCLUSIVE until the end of the transaction; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
-CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid)
+CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid, exclusive boolean)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_guard_tree'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid) IS
-'locks a table or view in mode ACCESS EXCLUSIVE until the end of the transaction, and what inherits from it; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid, boolean) IS
+'locks a table or view until the end of the transaction, and what inherits from it, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+
+CREATE FUNCTION @extschema@._flake_guard_trees(ticket @extschema@._flake_ticket, relations oid[], first oid, exclusive boolean,
+    began timestamptz)
+RETURNS oid
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/guard_trees.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_guard_trees(@extschema@._flake_ticket, oid[], oid, boolean, timestamptz) IS
+'the same for several tables and views, all at once or not at all: waits for the first one only; null if they are locked, and else the one that is in use, to wait for next; for functions of flakeid; error: 55P03 when lock_timeout is over since the beginning';
 
 CREATE FUNCTION @extschema@._flake_execute_steps(ticket @extschema@._flake_ticket, schemas oid[], relations oid[],
     types oid[], steps text[], announce boolean)
@@ -59,6 +71,26 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_largest(@extschema@._flake_ticket, oid, name) IS
 'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+
+CREATE FUNCTION @extschema@._flake_ids_above(ticket @extschema@._flake_ticket, relation oid, attribute name, above bigint)
+RETURNS bigint[]
+AS 'MODULE_PATHNAME', 'flake_ids_above'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_ids_above(@extschema@._flake_ticket, oid, name, bigint) IS
+'the values in a column of an integer type that are above one, in rows that a policy hides, too; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_related_columns(target oid, attribute name, OUT relation oid, OUT attname name)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/related_columns.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_related_columns(oid, name) IS
+'the columns that have the ids of a column: it, those that inherit it, the columns that refer to these, what they are inherited from, and so on; for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_rebind(ticket @extschema@._flake_ticket, query text,
     relations oid[], attributes int2[], types oid[], OUT result_types oid[], OUT named oid[])

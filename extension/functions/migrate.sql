@@ -62,8 +62,7 @@ COMMENT ON FUNCTION @extschema@._flake_definitions(oid[], name[], oid[]) IS
 
 -- The steps of flake_migrate(), of which each is a function
 
--- No name of the extension in it, so no need of a ticket.
-CREATE FUNCTION @extschema@._flake_migrate_columns(target oid, attribute name,
+CREATE FUNCTION @extschema@._flake_migrate_columns(ticket @extschema@._flake_ticket, target oid, attribute name,
     OUT relations oid[], OUT attributes name[], OUT all_relations oid[], OUT all_attributes name[], OUT tables oid[])
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -71,8 +70,8 @@ AS $function$
 \i bodies/migrate/columns.sql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_columns(oid, name) IS
-'the columns that become bigint with a column: it, those that inherit it, the columns that refer to these, what they are inherited from, and so on; those that are not inherited, all of them, and the tables to be locked; for flake_migrate()';
+COMMENT ON FUNCTION @extschema@._flake_migrate_columns(@extschema@._flake_ticket, oid, name) IS
+'the columns that become bigint with a column, of its _flake_related_columns(): those that are not inherited, all of them, and the tables to be locked; for flake_migrate()';
 
 CREATE FUNCTION @extschema@._flake_migrate_views(ticket @extschema@._flake_ticket, relations oid[], attributes name[],
     OUT views oid[], OUT circular oid)

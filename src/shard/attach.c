@@ -223,7 +223,10 @@ flake_attach(PG_FUNCTION_ARGS)
 	Oid			sequence;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(2))
-		PG_RETURN_NULL();
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("%s must not be null", PG_ARGISNULL(0) ? "shard" : "generator"),
+				 errhint("Only \"after\" can be null: then ids go on above what this server knows of.")));
 	shard = PG_GETARG_INT32(0);
 	sequence = PG_GETARG_OID(2);
 
@@ -240,6 +243,11 @@ flake_attach(PG_FUNCTION_ARGS)
 		state.after = state.has_after ? Max(state.after, after) : after;
 		state.has_after = true;
 	}
+	if (!state.has_after)
+		ereport(NOTICE,
+				(errmsg("shard %d is attached without a bound", shard),
+				 errdetail("Its ids go on above what this server has minted."),
+				 errhint("If another server has minted it, detach it, and attach it with what flake_detach() returned there.")));
 	flake_shard_write_state(sequence, shard, true, state.has_after, state.after, function);
 
 	/* What is opened next goes by the new state. */

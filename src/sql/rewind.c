@@ -13,7 +13,10 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "fmgr.h"
 #include "layout/layout.h"
 #include "mint/entry.h"
@@ -23,15 +26,69 @@
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
+#include "shard/lease_row.h"
 #include "sql/columns.h"
 #include "storage/lmgr.h"
+#include "trust/own_table.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(flake_rewind);
 
+/* Ids that are further ahead of the clock are taken for ids of a wrong time. */
+#define WRONG_AHEAD_US	(60 * USECS_PER_SEC)
+
+/* The generator, as a literal of type regclass. */
+static char *
+generator_literal(Oid sequence)
+{
+	char	   *schema = RelationIsVisible(sequence) ? NULL
+	: get_namespace_name(get_rel_namespace(sequence));
+
+	return quote_literal_cstr(quote_qualified_identifier(schema,
+														 get_rel_name(sequence)));
+}
+
+/*
+ * What to do about an id that is in use: which value would be accepted.  While
+ * others mint, a value of the present is in the past when it is searched for
+ * again, so the advice is an expression.
+ */
+static char *
+advice(const Generator *generator, int64 below, int64 id, int64 horizon)
+{
+	const FlakeLayout *layout = &generator->layout;
+	int64		packed = flake_layout_packed_up_to(layout, id);
+	StringInfoData text;
+	TimestampTz ts = 0;
+	int64		ahead_us;
+
+	initStringInfo(&text);
+	if (packed < horizon)
+		appendStringInfo(&text, "The lowest value that would be accepted now is %lld.",
+						 (long long) id);
+	else
+		appendStringInfoString(&text, "No value would be accepted now.");
+	if (!flake_layout_has_time(layout))
+		return text.data;
+
+	ahead_us = flake_layout_tick_start(layout, flake_layout_packed_tick(layout, packed), &ts)
+		? Max(ts - GetCurrentTimestamp(), 0) : PG_INT64_MAX;
+	if (ahead_us > WRONG_AHEAD_US + layout->unit_us)
+		appendStringInfo(&text, " If ids above %lld are of a wrong time, pass force => true with a value that is further ahead than flakeid.max_ahead, and give their rows other ids with flake_replace_ids() then.",
+						 (long long) below);
+	else
+		appendStringInfo(&text, " While others mint, pass flake_upper(now() + interval '%lld s', flake_layout_of(%s)).",
+						 (long long) (ahead_us / USECS_PER_SEC + 5),
+						 generator_literal(generator->sequence));
+	return text.data;
+}
+
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
-check_live_ids(Oid sequence, int64 below, Oid function)
+check_live_ids(Oid sequence, int64 below, int64 horizon, Oid function)
 {
 	LiveIds		live = flake_find_live_ids(sequence, below, function);
 
@@ -50,8 +107,8 @@ check_live_ids(Oid sequence, int64 below, Oid function)
 						get_rel_name(sequence)),
 				 errdetail("Column %s has %lld, which could be minted again.",
 						   live.column, (long long) live.id),
-				 errhint("Give the rows with ids above %lld other ids first. If these ids are not of this generator, pass force => true.",
-						 (long long) below)));
+				 errhint("%s", advice(flake_generator_get(sequence, function),
+									  below, live.id, horizon))));
 }
 
 /* Which slots to set back, and to what. */
@@ -60,6 +117,7 @@ typedef struct SlotRewind
 	Oid			generator;
 	int64		value;			/* packed */
 	bool		is_shared;		/* found one of all databases that is above */
+	bool		is_ahead;		/* found one of this database that is */
 } SlotRewind;
 
 static bool
@@ -70,12 +128,16 @@ is_above(Slot *slot, const SlotRewind *rewind)
 }
 
 static void
-find_shared_slot(Slot *slot, void *arg)
+find_slot(Slot *slot, void *arg)
 {
 	SlotRewind *rewind = arg;
 
-	if (is_above(slot, rewind) && slot->key.database == InvalidOid)
+	if (!is_above(slot, rewind))
+		return;
+	if (slot->key.database == InvalidOid)
 		rewind->is_shared = true;
+	else
+		rewind->is_ahead = true;
 }
 
 /*
@@ -92,6 +154,77 @@ rewind_slot(Slot *slot, void *arg)
 
 	if (is_above(slot, rewind) && slot->key.database != InvalidOid)
 		flake_slot_rewind(slot, rewind->value);
+}
+
+/* The shards that are named; of more than these only the number is told. */
+#define MAX_NAMED	10
+
+/*
+ * The shards of the generator whose bounds are above, or with leases those that
+ * begin later, for a message; NULL if there are none.  These go on above their
+ * bounds all the same.
+ */
+static char *
+find_bounds(const Generator *generator, int64 value, OwnTableId id, Oid function)
+{
+	const FlakeLayout *layout = &generator->layout;
+	OwnTable	table = flake_own_table_open(id, function, AccessShareLock);
+	TimestampTz end = DT_NOEND;
+	StringInfoData names;
+	int			count = 0;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	if (flake_layout_has_time(layout))
+		(void) flake_layout_tick_start(layout, flake_layout_packed_tick(layout, value) + 1,
+									   &end);
+	initStringInfo(&names);
+	flake_lease_init_generator_key(&key, generator->sequence);
+	scan = systable_beginscan(table.rel, table.index, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Datum		values[MAX_OWN_COLUMNS];
+		bool		nulls[MAX_OWN_COLUMNS];
+
+		heap_deform_tuple(row, RelationGetDescr(table.rel), values, nulls);
+		if (id == LEASES
+			? DatumGetTimestampTz(values[LEASE_NOT_BEFORE - 1]) <= end
+			: nulls[STATE_AFTER - 1] ||
+			flake_layout_packed_up_to(layout, DatumGetInt64(values[STATE_AFTER - 1])) <= value)
+			continue;
+		if (count++ < MAX_NAMED)
+			appendStringInfo(&names, "%s%d", count > 1 ? ", " : "",
+							 DatumGetInt32(values[STATE_SHARD - 1]));
+	}
+	systable_endscan(scan);
+	flake_own_table_close(&table);
+	if (count > MAX_NAMED)
+		appendStringInfo(&names, " and %d more", count - MAX_NAMED);
+	return count > 0 ? names.data : NULL;
+}
+
+/* WARNING if there are shards that do not go on above a value at once. */
+static void
+warn_of_bounds(const Generator *generator, int64 value, Oid function)
+{
+	char	   *bounds = find_bounds(generator, value, SHARD_STATE, function);
+	char	   *leases = find_bounds(generator, value, LEASES, function);
+
+	if (bounds != NULL)
+		ereport(WARNING,
+				(errmsg("generator \"%s\" has shards that go on above later bounds",
+						get_rel_name(generator->sequence)),
+				 errdetail("They are attached or detached with a bound above the new horizon: %s.",
+						   bounds),
+				 errhint("If the bounds are of a wrong time, set them back in \"flake_shard_state\", and rewind again.")));
+	if (leases != NULL)
+		ereport(WARNING,
+				(errmsg("generator \"%s\" has leases that begin later",
+						get_rel_name(generator->sequence)),
+				 errdetail("They begin after the time of the new horizon: those of shards %s.",
+						   leases),
+				 errhint("If they are of a wrong time, start their processes again under new names.")));
 }
 
 /*
@@ -137,17 +270,26 @@ flake_rewind(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("generator \"%s\" has no ids below %lld",
-						get_rel_name(sequence), (long long) below)));
-	if (!flake_horizon_read(sequence, &horizon) || rewind.value >= horizon)
+						get_rel_name(sequence), (long long) below),
+				 errhint("The lowest value is %lld.",
+						 (long long) flake_layout_id(&generator->layout,
+													 Max(min, flake_layout_min_packed(&generator->layout)),
+													 0))));
+
+	/*
+	 * A bound above the horizon leaves its slot there, also when it has been
+	 * set back.  Nothing was handed out above the horizon.
+	 */
+	flake_shmem_each_slot(find_slot, &rewind);
+	if (!flake_horizon_read(sequence, &horizon) ||
+		(rewind.value >= horizon && !rewind.is_ahead))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("the horizon of generator \"%s\" is not above %lld",
 						get_rel_name(sequence), (long long) below),
 				 errhint("The view \"flake_generators\" shows horizons.")));
 	if (!force)
-		check_live_ids(sequence, below, function);
-
-	flake_shmem_each_slot(find_shared_slot, &rewind);
+		check_live_ids(sequence, below, horizon, function);
 	if (rewind.is_shared)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -155,9 +297,11 @@ flake_rewind(PG_FUNCTION_ARGS)
 				 errdetail("Ids above the one given have been handed out since the server started."),
 				 errhint("Restart the server, and rewind the generator in every database before it is used.")));
 
-	/* The search may have led to other look-ups: get it anew. */
-	flake_horizon_rewind(&flake_generator_get(sequence, function)->horizon,
-						 rewind.value);
+	/* The searches may have led to other look-ups: get it anew. */
+	warn_of_bounds(flake_generator_get(sequence, function), rewind.value, function);
+	if (rewind.value < horizon)
+		flake_horizon_rewind(&flake_generator_get(sequence, function)->horizon,
+							 rewind.value);
 	flake_shmem_each_slot(rewind_slot, &rewind);
 	PG_RETURN_VOID();
 }

@@ -290,17 +290,20 @@ flake_guard_definition(PG_FUNCTION_ARGS)
 }
 
 /*
- * _flake_guard_tree(ticket _flake_ticket, relation oid) returns boolean
+ * _flake_guard_tree(ticket _flake_ticket, relation oid, exclusive boolean)
+ *	returns boolean
  *
- * What LOCK TABLE does, which includes the tables that inherit from it.
+ * What LOCK TABLE does, which includes the tables that inherit from it: unless
+ * exclusive, in a mode that lets others only read.
  */
 Datum
 flake_guard_tree(PG_FUNCTION_ARGS)
 {
 	Oid			relation = PG_GETARG_OID(1);
+	LOCKMODE	mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
 
-	if (!lock_relation(relation, AccessExclusiveLock))
+	if (!lock_relation(relation, mode))
 		PG_RETURN_BOOL(false);
-	(void) find_all_inheritors(relation, AccessExclusiveLock, NULL);
+	(void) find_all_inheritors(relation, mode, NULL);
 	PG_RETURN_BOOL(true);
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * search.c
- *	  The largest id in a column of anybody's table.
+ *	  The largest id in a column of anybody's table, or all of those above a
+ *	  bound.
  *
  * It may be a superuser who searches, and the tables are anybody's.  So no query is
  * executed: a view, an expression, a cast or a policy would be code of others,
@@ -36,6 +37,7 @@
 #include "storage/lmgr.h"
 #include "trust/search.h"
 #include "utils/acl.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -44,6 +46,7 @@
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(flake_largest);
+PG_FUNCTION_INFO_V1(flake_ids_above);
 
 /* ERROR: a column cannot be searched. */
 static void
@@ -109,11 +112,14 @@ id_of(const Search *search, Datum value)
 static void
 heed(Search *search, int64 id)
 {
-	if (id > search->below && (!search->found || id > search->max))
-	{
-		search->found = true;
+	if (id <= search->below)
+		return;
+	if (!search->found || id > search->max)
 		search->max = id;
-	}
+	search->found = true;
+	if (search->ids != NULL)
+		(void) accumArrayResult(search->ids, Int64GetDatum(id), false, INT8OID,
+								CurrentMemoryContext);
 }
 
 /* An integer type, and the operator by which it is above a bigint. */
@@ -183,7 +189,7 @@ find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *directio
 	return found;
 }
 
-/* Searches by an index, of which the first entry will do. */
+/* Searches by an index, of which the first entry will do unless all ids are wanted. */
 static void
 search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
 			 ScanDirection direction, Snapshot snapshot)
@@ -197,14 +203,16 @@ search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
 						   InvalidOid, integer_type(search->type)->above,
 						   Int64GetDatum(search->below));
 	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
-	tuple = systable_getnext_ordered(scan, direction);
-	if (HeapTupleIsValid(tuple))
+	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, direction)))
 	{
 		bool		isnull;
 		Datum		value = heap_getattr(tuple, attribute,
 										 RelationGetDescr(rel), &isnull);
 
+		CHECK_FOR_INTERRUPTS();
 		heed(search, id_of(search, value));
+		if (search->ids == NULL)
+			break;
 	}
 	systable_endscan_ordered(scan);
 	index_close(index, NoLock);
@@ -371,31 +379,38 @@ gets_plain_ids(Relation rel, AttrNumber attribute, Oid function)
 	return !calls_own(value, &calls);
 }
 
+static void
+search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
+{
+	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	ListCell   *lc;
+
+	search->column = psprintf("%s.%s",
+							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+														 RelationGetRelationName(rel)),
+							  quote_identifier(NameStr(form->attname)));
+	search->type = getBaseType(form->atttypid);
+
+	if (rel->rd_rel->relkind != RELKIND_RELATION &&
+		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
+		cannot_search(search, "It is not in a table.");
+	if (integer_type(search->type) == NULL && search->type != NUMERICOID &&
+		search->type != TEXTOID && search->type != VARCHAROID)
+		cannot_search(search, psprintf("Its type is %s.",
+									   format_type_be(search->type)));
+	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
+		cannot_search(search, "Its default makes something else of ids.");
+	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
+		search_table(search, lfirst_oid(lc), NameStr(form->attname));
+}
+
 Search
 flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *hint,
 				  Oid function)
 {
-	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
 	Search		search = {.below = below,.hint = hint};
-	ListCell   *lc;
 
-	search.column = psprintf("%s.%s",
-							 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-														RelationGetRelationName(rel)),
-							 quote_identifier(NameStr(form->attname)));
-	search.type = getBaseType(form->atttypid);
-
-	if (rel->rd_rel->relkind != RELKIND_RELATION &&
-		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
-		cannot_search(&search, "It is not in a table.");
-	if (integer_type(search.type) == NULL && search.type != NUMERICOID &&
-		search.type != TEXTOID && search.type != VARCHAROID)
-		cannot_search(&search, psprintf("Its type is %s.",
-										format_type_be(search.type)));
-	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
-		cannot_search(&search, "Its default makes something else of ids.");
-	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
-		search_table(&search, lfirst_oid(lc), NameStr(form->attname));
+	search_tree(&search, rel, attribute, function);
 	return search;
 }
 
@@ -462,6 +477,34 @@ flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
 }
 
 /*
+ * Searches a column of an integer type, which has that name, for a user who has the
+ * rights of the table's owner.
+ */
+static void
+search_column(Search *search, Oid relation, const char *attribute_name)
+{
+	Relation	rel = try_relation_open(relation, AccessShareLock);
+	AttrNumber	attribute;
+
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relation)));
+	if (!has_privs_of_role(GetUserId(), rel->rd_rel->relowner))
+		aclcheck_error(ACLCHECK_NOT_OWNER,
+					   get_relkind_objtype(rel->rd_rel->relkind),
+					   RelationGetRelationName(rel));
+	attribute = get_attnum(RelationGetRelid(rel), attribute_name);
+	if (attribute <= InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist",
+						attribute_name, RelationGetRelationName(rel))));
+	search_tree(search, rel, attribute, InvalidOid);
+	relation_close(rel, NoLock);
+}
+
+/*
  * _flake_largest(ticket _flake_ticket, relation oid, attribute name) returns bigint
  *
  * The largest value in a column of an integer type.
@@ -469,27 +512,26 @@ flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
 Datum
 flake_largest(PG_FUNCTION_ARGS)
 {
-	Relation	rel = try_relation_open(PG_GETARG_OID(1), AccessShareLock);
-	AttrNumber	attribute;
-	Search		search;
+	Search		search = {.below = PG_INT64_MIN};
 
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(1))));
-	if (!has_privs_of_role(GetUserId(), rel->rd_rel->relowner))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
-	attribute = get_attnum(RelationGetRelid(rel), NameStr(*PG_GETARG_NAME(2)));
-	if (attribute <= InvalidAttrNumber)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						NameStr(*PG_GETARG_NAME(2)), RelationGetRelationName(rel))));
-	search = flake_search_tree(rel, attribute, PG_INT64_MIN, NULL, InvalidOid);
-	relation_close(rel, NoLock);
+	search_column(&search, PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
 	if (!search.found)
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(search.max);
+}
+
+/*
+ * _flake_ids_above(ticket _flake_ticket, relation oid, attribute name, above bigint)
+ *	returns bigint[]
+ *
+ * The values in a column of an integer type that are above one, in any order.
+ */
+Datum
+flake_ids_above(PG_FUNCTION_ARGS)
+{
+	Search		search = {.below = PG_GETARG_INT64(3)};
+
+	search.ids = initArrayResult(INT8OID, CurrentMemoryContext, false);
+	search_column(&search, PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
+	PG_RETURN_DATUM(makeArrayResult(search.ids, CurrentMemoryContext));
 }

@@ -24,6 +24,7 @@ typedef struct Search
 	int64		below;
 	bool		found;
 	int64		max;
+	struct ArrayBuildState *ids;	/* all of them, if that is wanted */
 } Search;
 
 /*

@@ -168,9 +168,19 @@ my %arguments = (
 		map { [ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] }
 		  @tickets
 	  ],
-	'_flake_guard_tree(_flake_ticket, oid)' => [
-		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)" ] } @tickets
+	'_flake_guard_tree(_flake_ticket, oid, boolean)' => [
+		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] }
+		  @tickets
 	],
+	'_flake_guard_trees(_flake_ticket, oid[], oid, boolean, timestamp with time zone)'
+	  => [
+		map {
+			[
+				$_, "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+				'NULL', 'false', 'now()'
+			]
+		} @tickets
+	  ],
 	'flake_horizon(regclass)'      => [ map { [$_] } @generators ],
 	'flake_horizon_time(regclass)' => [ map { [$_] } @generators ],
 	'flake_id()'                   => [ [] ],
@@ -182,6 +192,14 @@ my %arguments = (
 	'_flake_largest(_flake_ticket, oid, name)' => [
 		(map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] } @tickets),
 		[ @ticket, "CAST('mal.item' AS pg_catalog.regclass)", "'id'" ]
+	],
+	'_flake_ids_above(_flake_ticket, oid, name, bigint)' => [
+		(
+			map {
+				[ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'", '0' ]
+			} @tickets
+		),
+		[ @ticket, "CAST('mal.item' AS pg_catalog.regclass)", "'id'", '0' ]
 	],
 	'flake_last_id()'                                    => [ [] ],
 	'flake_layout_above(flake_layout, bigint, interval)' =>
@@ -214,8 +232,10 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
-	'_flake_migrate_columns(oid, name)' =>
-	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
+	'_flake_migrate_columns(_flake_ticket, oid, name)' => [
+		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] }
+		  @tickets
+	],
 	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
@@ -265,6 +285,36 @@ my %arguments = (
 	  [ map { [ "'given_{s}'", $_ ] } @generators ],
 	'flake_renew(text, interval, regclass)' =>
 	  [ map { [ "'kept_{s}'", "'2 hours'", $_ ] } @generators ],
+	'_flake_related_columns(oid, name)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
+	'flake_replace_ids(regclass, name, bigint, integer, regclass, boolean)' => [
+		map { [ $_, "'id'", '0', '3', $generators[0], 'false' ] } "'{s}.ids'",
+		"'mal.ids'"
+	],
+	'_flake_replace_ids_guarded(_flake_ticket, regclass, name, bigint, integer, regclass, flake_layout, boolean, text)'
+	  => [
+		map {
+			[
+				$_,        "'{s}.ids'", "'id'",  '0', '3',
+				"'{s}.g'", @layout,      'false', "'{s}, mal, public'"
+			]
+		} @tickets
+	  ],
+	'_flake_replace_obstacle(_flake_ticket, oid, oid[], name[])' => [
+		map {
+			[
+				$_, "CAST('{s}.ids' AS pg_catalog.regclass)",
+				"ARRAY[CAST('{s}.ids' AS pg_catalog.regclass)]", "'{id}'"
+			]
+		} @tickets
+	],
+	'_flake_replace_statement(oid, oid[], name[], bigint[], bigint[])' => [
+		[
+			"CAST('{s}.ids' AS pg_catalog.regclass)",
+			"ARRAY[CAST('{s}.ids' AS pg_catalog.regclass)]",
+			"'{id}'", "'{1}'", "'{2}'"
+		]
+	],
 	'flake_rewind(regclass, bigint, boolean)' =>
 	  [ [ "'mal.g'", '5', 'false' ], [ "'{s}.g'", '5', 'false' ] ],
 	'flake_seal(bigint, text)'             => [ [ '5', "'key'" ] ],
@@ -632,6 +682,7 @@ sub furnish
 			CREATE INDEX ${s}_note ON $s.item (note);
 			CREATE VIEW $s.items AS SELECT * FROM $s.item;
 			CREATE TABLE $s.ids (id bigint DEFAULT $x.flake_id(3, '$s.g'));
+			INSERT INTO $s.ids VALUES (1);
 			CREATE TABLE $s.part (id bigint DEFAULT $x.flake_id(2), note text) PARTITION BY RANGE (id);
 			SELECT $x.flake_create_partitions('$s.part', '1 day', '2026-01-01Z', '2026-01-03Z', zone => 'UTC');
 			SELECT $x.flake_id(3, '$s.g')});

@@ -15,9 +15,6 @@ DECLARE
     locks pg_catalog.oid[];     -- the tables and views, in this order
     locked pg_catalog.oid[];
     first pg_catalog.oid;       -- the one of these to wait for
-    next pg_catalog.oid;
-    in_use boolean;
-    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     began pg_catalog.timestamptz := clock_timestamp();
     sequence pg_catalog.record;
     problem pg_catalog.record;
@@ -61,7 +58,7 @@ BEGIN
         -- under a view, nor a view's under another.
         SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
         INTO relations, attributes, all_relations, all_attributes, tables
-        FROM @extschema@._flake_migrate_columns(target::oid, attribute) AS c;
+        FROM @extschema@._flake_migrate_columns(ticket, target::oid, attribute) AS c;
         IF relations IS NULL THEN
             tables := ARRAY[target::oid];
         END IF;
@@ -88,24 +85,8 @@ BEGIN
         locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
               || coalesce(views, '{}');
         EXIT WHEN dry_run OR locks = locked;
-        first := CASE WHEN first = ANY (locks) THEN first ELSE locks[1] END;
-        BEGIN
-            in_use := false;
-            PERFORM @extschema@._flake_guard_tree(ticket, first);
-            in_use := true;
-            FOREACH next IN ARRAY array_remove(locks, first) LOOP
-                PERFORM set_config('lock_timeout', '10ms', true);
-                first := next;
-                PERFORM @extschema@._flake_guard_tree(ticket, next);
-            END LOOP;
-            PERFORM set_config('lock_timeout', lock_timeout, true);
-            locked := locks;
-        EXCEPTION WHEN lock_not_available THEN
-            -- the caller's own lock_timeout, also of many short waits together
-            IF NOT in_use OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
-                RAISE;
-            END IF;
-        END;
+        first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
+        locked := CASE WHEN first IS NULL THEN locks END;
     END LOOP;
 
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,

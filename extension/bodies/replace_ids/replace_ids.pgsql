@@ -1,0 +1,116 @@
+DECLARE
+    caller pg_catalog.oid := quote_ident(current_user)::regrole;
+    began pg_catalog.timestamptz := clock_timestamp();
+    col pg_catalog.record;
+    relations pg_catalog.oid[]; -- the columns that have the ids
+    attributes pg_catalog.name[];
+    locks pg_catalog.oid[];     -- the tables to be locked
+    locked pg_catalog.oid[];
+    first pg_catalog.oid;       -- the one of these to wait for
+    schemas pg_catalog.oid[];
+    problem pg_catalog.record;
+    old_ids bigint[];
+    new_ids bigint[];
+BEGIN
+    IF ticket IS NULL THEN
+        RETURN;
+    END IF;
+    IF num_nulls(target, attribute, above, generator, dry_run) > 0 THEN
+        RAISE EXCEPTION USING ERRCODE = 'null_value_not_allowed',
+            MESSAGE = 'target, attribute, above, generator and dry_run must not be null',
+            HINT = 'Only "shard" can be null: then each id keeps the shard that it has.';
+    END IF;
+
+    -- As in flake_migrate(): tables are locked all at once or not at all, and what was
+    -- looked up before is looked up again.
+    LOOP
+        SELECT c.relname, c.relkind, c.relispartition, c.relowner, a.attnum, a.atttypid, t.typbasetype INTO col
+        FROM pg_class c
+        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+        LEFT JOIN pg_type t ON t.oid = a.atttypid
+        WHERE c.oid = target;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+                MESSAGE = format('table with OID %s does not exist', target::oid);
+        ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+            RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+                MESSAGE = format('cannot replace ids of "%s"', col.relname),
+                DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent is needed.'
+                              ELSE 'It is not a table.' END;
+        ELSIF col.attnum IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+                MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+        ELSIF 'bigint'::regtype NOT IN (col.atttypid, col.typbasetype) THEN
+            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = format('Its type is %s, not bigint.', format_type(col.atttypid, NULL));
+        ELSIF NOT pg_has_role(col.relowner, 'USAGE') THEN
+            RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+                MESSAGE = format('must be owner of %s', pg_describe_object('pg_class'::regclass, target::oid, 0));
+        ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+            RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
+                MESSAGE = 'cannot replace ids in a transaction that does not see what others have committed meanwhile',
+                HINT = 'Use isolation level READ COMMITTED.';
+        END IF;
+
+        SELECT array_agg(r.relation ORDER BY r.relation, r.attname), array_agg(r.attname ORDER BY r.relation, r.attname)
+        INTO relations, attributes
+        FROM @extschema@._flake_related_columns(target::oid, attribute) AS r;
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (relations));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+
+        SELECT o.detail, o.hint INTO problem
+        FROM @extschema@._flake_replace_obstacle(ticket, target::oid, relations, attributes) AS o;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = problem.detail,
+                HINT = problem.hint;
+        END IF;
+        locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (relations) AND NOT relispartition
+                       ORDER BY oid <> target, oid);
+        EXIT WHEN dry_run OR locks = locked;
+        first := @extschema@._flake_guard_trees(ticket, locks, first, false, began);
+        locked := CASE WHEN first IS NULL THEN locks END;
+    END LOOP;
+
+    SELECT array_agg(DISTINCT i ORDER BY i) INTO old_ids
+    FROM unnest(@extschema@._flake_ids_above(ticket, target::oid, attribute, above)) AS i;
+    IF dry_run THEN
+        RAISE NOTICE USING
+            MESSAGE = format('%s ids would be replaced', coalesce(cardinality(old_ids), 0)),
+            DETAIL = (SELECT format('Columns: %s.', string_agg(format('%s.%I', u.relation::regclass, u.attname), ', ' ORDER BY u.relation <> target, u.relation, u.attname))
+                      FROM unnest(relations, attributes) AS u (relation, attname)
+                      JOIN pg_class c ON c.oid = u.relation AND NOT c.relispartition);
+        RETURN QUERY SELECT i, NULL::bigint FROM unnest(old_ids) AS i ORDER BY i;
+        RETURN;
+    ELSIF old_ids IS NULL THEN
+        RETURN;
+    END IF;
+
+    SELECT array_agg(n.new_id ORDER BY n.old_id) INTO new_ids
+    FROM (SELECT o.old_id,
+                 @extschema@.flake_id(coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(o.old_id, layout)), generator) AS new_id
+          FROM (SELECT i AS old_id FROM unnest(old_ids) AS i ORDER BY i) AS o) AS n;
+
+    -- Triggers of foreign keys fire at the end of a statement: with one statement for
+    -- all tables, they find every row with its new id.  Other triggers find the
+    -- search_path that the caller has; in the statement itself every name is
+    -- qualified.
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations, '{}'::oid[], ARRAY[
+        [caller::text, NULL, NULL, format('SELECT pg_catalog.set_config(''search_path'', %L, true)', path)],
+        [col.relowner::text, (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target),
+         target::oid::text, @extschema@._flake_replace_statement(target::oid, relations, attributes, old_ids, new_ids)],
+        [caller::text, NULL, NULL, 'SELECT pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true)']], false);
+
+    SELECT i INTO problem
+    FROM unnest(@extschema@._flake_ids_above(ticket, target::oid, attribute, above)) AS i
+    WHERE i = ANY (old_ids) ORDER BY i LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'triggered_data_change_violation',
+            MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
+            DETAIL = format('Id %s is still there: a trigger has kept it.', problem.i),
+            HINT = 'Disable the trigger meanwhile.';
+    END IF;
+    RETURN QUERY SELECT o, n FROM unnest(old_ids, new_ids) AS u (o, n) ORDER BY o;
+END
