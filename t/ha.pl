@@ -15,7 +15,7 @@
 #
 # In the environment (make ha FAULTS=60 SECONDS=600 SEED=7 sets them; each can be
 # left out):
-#   HA_FAULTS    how many faults, by default 4
+#   HA_FAULTS    how many faults, by default 3
 #   HA_SECONDS   after how many seconds there is none any more, by default never
 #   HA_SEED      which faults; by default another one each time, which is printed
 #
@@ -56,7 +56,7 @@ sub setting
 }
 
 my $seed = setting('HA_SEED', 1 + int(rand 999_999_999));
-my $fault_count = setting('HA_FAULTS', $ENV{HA_SECONDS} ? 999_999 : 4);
+my $fault_count = setting('HA_FAULTS', $ENV{HA_SECONDS} ? 999_999 : 3);
 my $seconds = setting('HA_SECONDS', 999_999);
 my $client_count = 12;
 
@@ -92,7 +92,7 @@ $cluster->ask_leader(
 		DEFAULT substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8));
 	ALTER TABLE item ADD PRIMARY KEY (generator, id);
 	CREATE TABLE item_by_default (id bigint PRIMARY KEY DEFAULT flake_id(1));
-	SELECT flake_create_generator('process', 'ts:41 process:4 seq:18 epoch=2020-01-01');)
+	SELECT flake_create_generator('process', 'ts:41 process:6 seq:16 epoch=2020-01-01');)
 	  . join '',
 	map { "SELECT flake_create_generator('$_', '$generators{$_}{layout}');" }
 	  grep { !/^(?:flake_default|uuid)$/ } sort keys %generators);
@@ -253,20 +253,24 @@ sub freeze_patroni
 	return;
 }
 
-# The standbys do not receive what the primary did last.
+# The standbys never receive what the primary did last: who receives for them is
+# stopped, and ends before it goes on.
 sub kill_lagging
 {
 	my ($how_long) = @_;
 	my $leader = $cluster->leader;
-	my $deadline = clock_gettime(CLOCK_MONOTONIC) + 0.5 + $how_long;
+	my @receivers = map { $_->[0][0] }
+	  map { @{ $cluster->ask($_, 'SELECT pid FROM pg_stat_wal_receiver')->{rows} } }
+	  grep { $_ ne $leader } $cluster->names;
 
-	while (clock_gettime(CLOCK_MONOTONIC) < $deadline)
-	{
-		$cluster->ask($_,
-			'SELECT pg_terminate_backend(pid) FROM pg_stat_wal_receiver')
-		  foreach grep { $_ ne $leader } $cluster->names;
-	}
-	return kill_node();
+	kill 'STOP', @receivers;
+	usleep(500_000 + 6_500_000 * $how_long);
+	$cluster->kill_patroni($leader);
+	$cluster->kill_postmaster($leader);
+	kill $_, @receivers foreach 'TERM', 'CONT';
+	wait_for_other_leader($leader);
+	$cluster->start_patroni($leader);
+	return;
 }
 
 my %done;
@@ -340,7 +344,7 @@ sub check_errors
 {
 	my ($directory, $leg) = @_;
 	my %expected = (
-		53400 => qr/^the clock is N s behind|^cannot claim|^no shard of generator|free shard|shard/,
+		53400 => qr/^the clock is N s behind|^cannot claim|shard/,
 		55000 => qr/^shard N is detached$/,
 		25006 => qr/./,
 		40001 => qr/./,
@@ -434,7 +438,7 @@ $cluster->wait_until_healthy;
 $cluster->ask_leader('TRUNCATE item, item_by_default');
 my $second = PostgreSQL::Test::Utils::tempdir('ha');
 start_clients_in($second);
-make_faults(1 + int($fault_count / 6), 'kill_lagging');
+make_faults(1 + int(sum0(values %done) / 6), 'kill_lagging');
 stop_clients_well();
 
 my ($count_2, $wrong_2) = check_ids(
@@ -485,6 +489,8 @@ foreach my $generator (sort keys %count)
 	  $generator, $generators{$generator}{layout} || 'UUIDs',
 	  map { $count{$generator}{$_} || 0 } qw(ids lost repeated);
 }
+note 'asynchronous: leases that overlap: ',
+  (first_overlap($second))[1] || 'none';
 is_deeply([ splice @harmful, 0, 5 ],
 	[], 'asynchronous: no id of a row that is still there came again');
 is($count_2->{duplicates}, 0,

@@ -237,9 +237,9 @@ sub configuration
 		],
 
 		# Quicker than where networks are slow.
-		[ qr/\bttl: \d+$/m, 'ttl: 8' ],
+		[ qr/\bttl: \d+$/m, 'ttl: 5' ],
 		[ qr/\bloop_wait: \d+$/m, 'loop_wait: 1' ],
-		[ qr/\bretry_timeout: \d+$/m, 'retry_timeout: 3' ],
+		[ qr/\bretry_timeout: \d+$/m, 'retry_timeout: 2' ],
 
 		# More than the clocks differ.
 		[ qr/\bflakeid\.max_ahead: \S+$/m, 'flakeid.max_ahead: 90s' ],
@@ -305,10 +305,12 @@ sub api
 		  . MIME::Base64::encode("patroni:$self->{password}", ''));
 }
 
-# Through a node whose Patroni is at work.
+# Through a node whose Patroni is at work, and not too often: it asks etcd.
 sub any_api
 {
 	my ($self, @request) = @_;
+
+	usleep(100_000);
 
 	foreach my $name ($self->names)
 	{

@@ -105,6 +105,7 @@ sub time_of
 	my ($generator, $id) = @_;
 	my $shift = $generators{$generator}{shift};
 
+	no warnings 'portable';    # of numbers above 32 bits
 	return hex(substr $id =~ s/-//gr, 0, 16) * 1000 if $generator eq 'uuid';
 	return undef unless defined $shift;
 	return (($id >> $shift) + $generators{$generator}{epoch_ms}) * 1000;
