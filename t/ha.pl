@@ -15,7 +15,7 @@
 #
 # In the environment (make ha FAULTS=60 SECONDS=600 SEED=7 sets them; each can be
 # left out):
-#   HA_FAULTS    how many faults, by default 3
+#   HA_FAULTS    how many faults, by default 2
 #   HA_SECONDS   after how many seconds there is none any more, by default never
 #   HA_SEED      which faults; by default another one each time, which is printed
 #
@@ -56,7 +56,7 @@ sub setting
 }
 
 my $seed = setting('HA_SEED', 1 + int(rand 999_999_999));
-my $fault_count = setting('HA_FAULTS', $ENV{HA_SECONDS} ? 999_999 : 3);
+my $fault_count = setting('HA_FAULTS', $ENV{HA_SECONDS} ? 999_999 : 2);
 my $seconds = setting('HA_SECONDS', 999_999);
 my $client_count = 12;
 
