@@ -293,7 +293,7 @@ sub make_faults
 		__PACKAGE__->can($fault)->($how);
 		$cluster->wait_until_healthy;
 		$done{$fault}++;
-		printf "# %s of %s, now %s: %.1f s\n", $fault, $leader,
+		note sprintf '%s: leader %s, now %s, %.0f s', $fault, $leader,
 		  $cluster->leader, clock_gettime(CLOCK_MONOTONIC) - $begun;
 	}
 	return;

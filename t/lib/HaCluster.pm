@@ -237,9 +237,9 @@ sub configuration
 		],
 
 		# Quicker than where networks are slow.
-		[ qr/\bttl: \d+$/m, 'ttl: 5' ],
+		[ qr/\bttl: \d+$/m, 'ttl: 8' ],
 		[ qr/\bloop_wait: \d+$/m, 'loop_wait: 1' ],
-		[ qr/\bretry_timeout: \d+$/m, 'retry_timeout: 2' ],
+		[ qr/\bretry_timeout: \d+$/m, 'retry_timeout: 3' ],
 
 		# More than the clocks differ.
 		[ qr/\bflakeid\.max_ahead: \S+$/m, 'flakeid.max_ahead: 90s' ],
