@@ -33,7 +33,7 @@ use FlakeServer;
 use HaClient;
 use HaCluster;
 use List::Util qw(sum0 shuffle);
-use POSIX ();
+use POSIX      ();
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
@@ -70,19 +70,10 @@ my ($yaml) = map { $_->{text} }
 
 my $started = clock_gettime(CLOCK_MONOTONIC);
 my $cluster = HaCluster->start($yaml, %offset);
-my $controller = $$;
 my @clients;
 
-END
-{
-	if (defined $controller && $$ == $controller)
-	{
-		local $?;
-		kill 'TERM', @clients;
-		$cluster->stop if defined $cluster;
-	}
-}
-
+# Clients notice that their parent is gone, and at the end of the program the
+# cluster is stopped.
 $SIG{$_} = sub { die "stopped by a signal\n" }
   foreach 'INT', 'TERM', 'HUP';
 
@@ -114,9 +105,11 @@ sub start_clients_in
 {
 	my ($directory) = @_;
 
-	append_to_file("$directory/nodes",
-		join '', map { "$_->{number} $_->{directory} $_->{port}\n" }
-		map { $cluster->node($_) } $cluster->names);
+	append_to_file(
+		"$directory/nodes",
+		join '',
+		map   { "$_->{number} $_->{directory} $_->{port}\n" }
+		  map { $cluster->node($_) } $cluster->names);
 	foreach my $client (1 .. $client_count)
 	{
 		my $pid = fork;
@@ -168,7 +161,10 @@ sub crash
 	$cluster->configure({ primary_start_timeout => $may_restart ? 300 : 0 });
 	$cluster->kill_postmaster($leader);
 	wait_until(
-		sub { ($cluster->leader || $leader) ne $leader || $cluster->postmaster($leader) },
+		sub {
+			($cluster->leader || $leader) ne $leader
+			  || $cluster->postmaster($leader);
+		},
 		'somebody does something about a server that was killed');
 	return;
 }
@@ -191,7 +187,10 @@ sub wait_for_other_leader
 		sub {
 			my $leader = $cluster->leader || $old;
 			return $leader ne $old
-			  && @{ $cluster->ask($leader, 'SELECT 1 WHERE NOT pg_is_in_recovery()')->{rows} };
+			  && @{
+				$cluster->ask($leader,
+					'SELECT 1 WHERE NOT pg_is_in_recovery()')->{rows}
+			  };
 		},
 		"another one than $old is the leader");
 	return;
@@ -260,7 +259,9 @@ sub kill_lagging
 	my ($how_long) = @_;
 	my $leader = $cluster->leader;
 	my @receivers = map { $_->[0][0] }
-	  map { @{ $cluster->ask($_, 'SELECT pid FROM pg_stat_wal_receiver')->{rows} } }
+	  map {
+		@{ $cluster->ask($_, 'SELECT pid FROM pg_stat_wal_receiver')->{rows} }
+	  }
 	  grep { $_ ne $leader } $cluster->names;
 
 	kill 'STOP', @receivers;
@@ -281,7 +282,8 @@ sub make_faults
 	my ($count, @kinds) = @_;
 	my @next;
 
-	while ($count-- > 0 && clock_gettime(CLOCK_MONOTONIC) < $started + $seconds)
+	while ($count-- > 0
+		&& clock_gettime(CLOCK_MONOTONIC) < $started + $seconds)
 	{
 		@next = shuffle @kinds unless @next;
 		my $fault = shift @next;
@@ -334,7 +336,8 @@ sub write_rows
 	my ($file) = @_;
 	my $node = $cluster->node($cluster->leader);
 
-	lines_of("psql -X -q -h '$node->{directory}' -p $node->{port} -U '$user' -d postgres -c"
+	lines_of(
+		"psql -X -q -h '$node->{directory}' -p $node->{port} -U '$user' -d postgres -c"
 		  . q( "COPY (SELECT * FROM item UNION ALL SELECT 'flake_default', id, NULL FROM item_by_default) TO STDOUT")
 		  . " >'$file'");
 	return;
@@ -355,8 +358,8 @@ sub check_errors
 	my (%errors, @unexpected);
 	my $sessions = 0;
 
-	foreach my $line (map { split /\n/, slurp_file($_) }
-		glob "$directory/*.errors")
+	foreach
+	  my $line (map { split /\n/, slurp_file($_) } glob "$directory/*.errors")
 	{
 		my ($times, $code, $message) = split /\t/, $line;
 
@@ -373,7 +376,8 @@ sub check_errors
 	  map { "$errors{$_} of $_" } sort keys %errors;
 	is_deeply(\@unexpected, [],
 		"$leg: no errors but those that were to be expected");
-	cmp_ok($errors{55000} || 0, '>', 0, "$leg: detached shards were asked for");
+	cmp_ok($errors{55000} || 0,
+		'>', 0, "$leg: detached shards were asked for");
 	return;
 }
 
@@ -384,7 +388,8 @@ sub check_errors
 srand $seed;
 my $directory = PostgreSQL::Test::Utils::tempdir('ha');
 start_clients_in($directory);
-make_faults($fault_count, qw(kill_postmaster kill_postmaster_to_fail_over kill_node
+make_faults(
+	$fault_count, qw(kill_postmaster kill_postmaster_to_fail_over kill_node
 	  kill_standby switchover restart freeze_patroni));
 stop_clients_well();
 
@@ -395,9 +400,9 @@ my ($count, $wrong) = check_ids(
 	steps => \%steps,
 	fences => \%fences);
 write_rows("$directory/rows");
-my ($committed) = lines_of(
-	"cat '$directory'/*.ids | grep -c '\t1\$'");
-my @lost = lines_of("cut -f1,2 '$directory/rows' | sort >'$directory/rows.sorted';"
+my ($committed) = lines_of("cat '$directory'/*.ids | grep -c '\t1\$'");
+my @lost =
+  lines_of("cut -f1,2 '$directory/rows' | sort >'$directory/rows.sorted';"
 	  . " cat '$directory'/*.ids | grep '\t1\$' | cut -f1,3 | sort -u"
 	  . " | comm -23 - '$directory/rows.sorted'");
 my @repeated = lines_of("uniq -d '$directory/rows.sorted'");
@@ -407,7 +412,8 @@ my $rewinds = sum0 map {
 	scalar(() = $log =~ /pg_rewind exit code=0/g)
 } $cluster->names;
 
-note "synchronous: $count->{ids} ids, $committed of them in rows that clients know to be"
+note
+  "synchronous: $count->{ids} ids, $committed of them in rows that clients know to be"
   . " committed, $count->{void} not covered by a commit, $leases leases and renewals, $rewinds pg_rewinds";
 is($count->{duplicates}, 0, 'no id is handed out twice');
 is(scalar @repeated, 0, 'no id is in two rows');
@@ -485,7 +491,8 @@ $finish->();
 
 foreach my $generator (sort keys %count)
 {
-	note sprintf 'asynchronous: %s (%s): %d ids, %d of committed rows are lost, %d came again',
+	note sprintf
+	  'asynchronous: %s (%s): %d ids, %d of committed rows are lost, %d came again',
 	  $generator, $generators{$generator}{layout} || 'UUIDs',
 	  map { $count{$generator}{$_} || 0 } qw(ids lost repeated);
 }
@@ -493,10 +500,10 @@ note 'asynchronous: leases that overlap: ',
   (first_overlap($second))[1] || 'none';
 is_deeply([ splice @harmful, 0, 5 ],
 	[], 'asynchronous: no id of a row that is still there came again');
-is($count_2->{duplicates}, 0,
-	'asynchronous: no server has handed out an id twice');
-is($count_2->{misordered}, 0,
-	'asynchronous: the ids of a shard go up on a server');
+is($count_2->{duplicates},
+	0, 'asynchronous: no server has handed out an id twice');
+is($count_2->{misordered},
+	0, 'asynchronous: the ids of a shard go up on a server');
 is($count_2->{ahead}, 0,
 	'asynchronous: no id is further ahead than flakeid.max_ahead');
 diag $_ foreach @$wrong_2;
@@ -508,7 +515,8 @@ $cluster->stop;
 # A server crashes only if it is killed, and nobody but the test does that.
 foreach my $name ($cluster->names)
 {
-	my @lines = grep { /PANIC:|TRAP:|was terminated by signal|invalid (?:page|memory)/ }
+	my @lines =
+	  grep { /PANIC:|TRAP:|was terminated by signal|invalid (?:page|memory)/ }
 	  split /\n/, slurp_file($cluster->node($name)->{log});
 
 	is_deeply(\@lines, [], "no crash of $name but those asked for");

@@ -21,7 +21,7 @@ use warnings;
 
 use Exporter 'import';
 use FlakeWire;
-use List::Util qw(shuffle);
+use List::Util              qw(shuffle);
 use PostgreSQL::Test::Utils ();
 use TortureClient;
 
@@ -52,7 +52,8 @@ node's number, the directory of its socket, and its port.
 
 =cut
 
-my $who = q(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int
+my $who =
+  q(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int
 	WHERE NOT pg_is_in_recovery());
 
 sub connect_to_leader
@@ -113,8 +114,7 @@ sub choose
 	{
 		my ($generator) = (sort keys %detached)[ rand keys %detached ];
 
-		return [
-			'SELECT ' . columns($generator, $detached{$generator}), 0 ];
+		return [ 'SELECT ' . columns($generator, $detached{$generator}), 0 ];
 	}
 	return choose_lease() if $what < 0.68;
 
