@@ -151,6 +151,7 @@ sub start_etcd
 		"$self->{log}/etcd.log",
 		find_program('etcd'),
 		'--name=ha',
+		'--bcrypt-cost=4',
 		"--data-dir=$directory/data",
 		"--listen-client-urls=$client",
 		"--advertise-client-urls=$client",
@@ -265,6 +266,7 @@ sub configuration
 			join("\n        ",
 				'        shared_preload_libraries: flakeid',
 				'wal_keep_size: 512MB',
+				'checkpoint_timeout: 30s',
 				'wal_retrieve_retry_interval: 200ms',
 				'log_statement: none',
 				'fsync: "off"')
