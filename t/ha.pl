@@ -343,6 +343,15 @@ sub write_rows
 	return;
 }
 
+sub count_in_logs
+{
+	my ($pattern) = @_;
+
+	return sum0 map {
+		scalar(() = slurp_file($cluster->node($_)->{log}) =~ /$pattern/g)
+	} $cluster->names;
+}
+
 sub check_errors
 {
 	my ($directory, $leg) = @_;
@@ -407,14 +416,15 @@ my @lost =
 	  . " | comm -23 - '$directory/rows.sorted'");
 my @repeated = lines_of("uniq -d '$directory/rows.sorted'");
 my ($leases, $overlap) = first_overlap($directory);
-my $rewinds = sum0 map {
-	my $log = slurp_file($cluster->node($_)->{log});
-	scalar(() = $log =~ /pg_rewind exit code=0/g)
-} $cluster->names;
+
+# The standbys are cloned in the beginning, too.
+my $rewinds = count_in_logs(qr/pg_rewind exit code=0/);
+my $clones = count_in_logs(qr/INFO: bootstrapped from leader/) - 2;
 
 note
   "synchronous: $count->{ids} ids, $committed of them in rows that clients know to be"
-  . " committed, $count->{void} not covered by a commit, $leases leases and renewals, $rewinds pg_rewinds";
+  . " committed, $count->{void} not covered by a commit;"
+  . " $leases leases and renewals; $rewinds pg_rewinds, $clones clones";
 is($count->{duplicates}, 0, 'no id is handed out twice');
 is(scalar @repeated, 0, 'no id is in two rows');
 is(scalar @lost, 0, 'no committed row is lost');

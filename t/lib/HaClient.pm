@@ -23,6 +23,7 @@ use Exporter 'import';
 use FlakeWire;
 use List::Util              qw(shuffle);
 use PostgreSQL::Test::Utils ();
+use Time::HiRes qw(usleep);
 use TortureClient;
 
 our @EXPORT = qw(
@@ -94,6 +95,9 @@ sub choose
 {
 	my ($last, $may_write) = @_;
 	my $what = rand;
+
+	# There are three servers and their Patronis besides.
+	usleep(rand 60_000);
 
 	if ($what < 0.6)
 	{
