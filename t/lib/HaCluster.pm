@@ -151,7 +151,7 @@ sub start_etcd
 		"$self->{log}/etcd.log",
 		find_program('etcd'),
 		'--name=ha',
-		'--bcrypt-cost=4',
+		'--enable-v2',
 		"--data-dir=$directory/data",
 		"--listen-client-urls=$client",
 		"--advertise-client-urls=$client",
@@ -159,18 +159,8 @@ sub start_etcd
 		"--initial-advertise-peer-urls=$peer",
 		"--initial-cluster=ha=$peer");
 
-	# Nobody but us is to say what Patroni does.
 	wait_until(sub { $self->request('GET', "$client/version") },
 		'etcd answers');
-	foreach my $step (
-		[ 'user/add', { name => 'root', password => $self->{password} } ],
-		[ 'role/add', { name => 'root' } ],
-		[ 'user/grant', { user => 'root', role => 'root' } ],
-		[ 'enable', {} ])
-	{
-		$self->request('POST', "$client/v3/auth/$step->[0]", $step->[1])
-		  or die "etcd, $step->[0]: $self->{last_response}";
-	}
 	return;
 }
 
@@ -239,6 +229,9 @@ sub configuration
 	my @replacements = (
 		[ qr/^scope: \S+$/m, 'scope: ha' ],
 		[ qr/^name: \S+$/m, "name: $node->{name}" ],
+
+		# Others on this machine can ask etcd, but it does not list such names.
+		[ qr/^namespace: \S+$/m, "namespace: /_$self->{password}/" ],
 		[ qr/\bhosts: \S+$/m, "hosts: $etcd" ],
 		[ qr/\b10\.0\.0\.1:8008$/m, "$host:$node->{api_port}" ],
 		[ qr/\b10\.0\.0\.1:5432$/m, "$host:$node->{port}" ],
