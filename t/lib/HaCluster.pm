@@ -333,6 +333,14 @@ sub any_api
 	return undef;
 }
 
+sub members
+{
+	my ($self) = @_;
+	my $answer = $self->any_api('GET', 'cluster') || {};
+
+	return @{ $answer->{members} || [] };
+}
+
 =pod
 
 =item $cluster->leader
@@ -344,8 +352,7 @@ Who is the leader, by what Patroni says, or undef.
 sub leader
 {
 	my ($self) = @_;
-	my $answer = $self->any_api('GET', 'cluster') or return undef;
-	my ($leader) = grep { $_->{role} eq 'leader' } @{ $answer->{members} };
+	my ($leader) = grep { $_->{role} eq 'leader' } $self->members;
 
 	return defined $leader ? $leader->{name} : undef;
 }
@@ -456,7 +463,7 @@ sub wait_until_healthy
 				  && $row[2] eq 't'
 				  && ( $self->{asynchronous}
 					|| $row[3] ne '/' && grep { $_->{role} eq 'sync_standby' }
-					@{ $self->any_api('GET', 'cluster')->{members} });
+					$self->members);
 			},
 			'all nodes replicate');
 		1;
