@@ -225,7 +225,12 @@ sub switchover
 {
 	my $leader = $cluster->leader;
 
-	$cluster->api($leader, 'POST', 'switchover', { leader => $leader });
+	wait_until(
+		sub {
+			$cluster->api($leader, 'POST', 'switchover',
+				{ leader => $leader });
+		},
+		'Patroni switches over');
 	wait_for_other_leader($leader);
 	return;
 }
@@ -279,11 +284,10 @@ my %done;
 # All kinds of faults in a random order, again and again.
 sub make_faults
 {
-	my ($count, @kinds) = @_;
+	my ($count, $until, @kinds) = @_;
 	my @next;
 
-	while ($count-- > 0
-		&& clock_gettime(CLOCK_MONOTONIC) < $started + $seconds)
+	while ($count-- > 0 && clock_gettime(CLOCK_MONOTONIC) < $until)
 	{
 		@next = shuffle @kinds unless @next;
 		my $fault = shift @next;
@@ -311,11 +315,9 @@ my %steps = map {
 sub last_term
 {
 	my $leader = $cluster->leader;
-	my $timeline = $cluster->ask_leader(
-		q(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int)
-	)->{rows}[0][0][0];
+	my $answer = $cluster->ask_leader("SELECT $timeline");
 
-	return 10 * $timeline + $cluster->node($leader)->{number};
+	return 10 * $answer->{rows}[0][0][0] + $cluster->node($leader)->{number};
 }
 
 # Runs a shell command and returns its lines.
@@ -398,7 +400,8 @@ srand $seed;
 my $directory = PostgreSQL::Test::Utils::tempdir('ha');
 start_clients_in($directory);
 make_faults(
-	$fault_count, qw(kill_postmaster kill_postmaster_to_fail_over kill_node
+	$fault_count, $started + $seconds,
+	qw(kill_postmaster kill_postmaster_to_fail_over kill_node
 	  kill_standby switchover restart freeze_patroni));
 stop_clients_well();
 
@@ -454,7 +457,7 @@ $cluster->wait_until_healthy;
 $cluster->ask_leader('TRUNCATE item, item_by_default');
 my $second = PostgreSQL::Test::Utils::tempdir('ha');
 start_clients_in($second);
-make_faults(1 + int(sum0(values %done) / 6), 'kill_lagging');
+make_faults(1 + int(sum0(values %done) / 6), 'inf', 'kill_lagging');
 stop_clients_well();
 
 my ($count_2, $wrong_2) = check_ids(

@@ -23,11 +23,12 @@ use Exporter 'import';
 use FlakeWire;
 use List::Util              qw(shuffle);
 use PostgreSQL::Test::Utils ();
-use Time::HiRes qw(usleep);
+use Time::HiRes             qw(usleep);
 use TortureClient;
 
 our @EXPORT = qw(
   %detached
+  $timeline
   connect_to_leader
   choose
   first_overlap
@@ -35,6 +36,10 @@ our @EXPORT = qw(
 
 # Detached before the clients start, and never attached.
 our %detached = (flake_default => 9, snow => 7);
+
+# The timeline of a primary, in SQL.
+our $timeline =
+  "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int";
 
 # More rows at once than TortureClient writes, so that there are many.
 my $most_rows = 60;
@@ -53,10 +58,6 @@ node's number, the directory of its socket, and its port.
 
 =cut
 
-my $who =
-  q(SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int
-	WHERE NOT pg_is_in_recovery());
-
 sub connect_to_leader
 {
 	my ($directory, $user, $keep_waiting, $errors) = @_;
@@ -69,7 +70,9 @@ sub connect_to_leader
 		my ($wire, $answer) =
 		  FlakeWire->connect($host, $port, 'postgres', $user, $keep_waiting);
 
-		$answer = $wire->request($who) if defined $wire;
+		$answer =
+		  $wire->request("SELECT $timeline WHERE NOT pg_is_in_recovery()")
+		  if defined $wire;
 		next unless defined $answer;
 		count_error($errors, $answer);
 		if ($answer->{status} eq 'I' && @{ $answer->{rows} })
