@@ -5,6 +5,7 @@
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 #                      make schemas SEED=7 COUNT=2000 (either can be left out)
+#                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
@@ -138,6 +139,7 @@ SCRIPT_GOALS = \
 	upgrade \
 	torture \
 	schemas \
+	ha \
 	fuzz \
 	model \
 	valgrind \
@@ -185,6 +187,9 @@ torture:
 
 schemas:
 	@SCHEMAS_SEED=$(SEED) SCHEMAS_COUNT=$(or $(COUNT),2000) bash tools/run $@
+
+ha:
+	@HA_FAULTS=$(or $(FAULTS),$(if $(SECONDS),,20)) HA_SECONDS=$(SECONDS) HA_SEED=$(SEED) bash tools/run $@
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)

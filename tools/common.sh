@@ -92,25 +92,26 @@ install_if_available() {
     ) && lists_are_fresh=yes || say "going on without ${wanted[*]}"
 }
 
-# unpack_pgbouncer DIR
-# Puts PgBouncer into PATH if it is not there. Debian's package would start a
+# unpack DIR PROGRAM PACKAGE
+# Puts a program into PATH if it is not there. Debian's package of it would start a
 # service, now and at every boot; so it is unpacked in DIR, and only what it
 # needs is installed.
-unpack_pgbouncer() {
+unpack() {
     PATH=$PATH:/usr/sbin
-    if command -v pgbouncer >/dev/null || ! command -v dpkg-query >/dev/null ||
-        ! is_available pgbouncer; then
+    if command -v "$2" >/dev/null || ! command -v dpkg-query >/dev/null ||
+        ! is_available "$3"; then
         return 0
     fi
-    install_if_available $(apt-cache depends --important pgbouncer |
-        sed -n 's/^ *Depends: \(lib[^ :]*\)$/\1/p')
-    say "unpacking pgbouncer, for the time of the test"
-    mkdir "$1"
+    # Of alternatives the first.
+    install_if_available $(apt-cache show --no-all-versions "$3" |
+        sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *\([^ :|]*\).*/\1/')
+    say "unpacking $3, for the time of the test"
+    mkdir -p "$1"
     (
         cd "$1"
-        apt-get -q download pgbouncer && dpkg-deb --extract pgbouncer_*.deb .
-    ) >"$1.log" 2>&1 || say "going on without pgbouncer: $(tail -n 1 "$1.log")"
-    PATH=$PATH:$1/usr/sbin
+        apt-get -q download "$3" && dpkg-deb --extract "$3"_*.deb .
+    ) >"$1/$3.log" 2>&1 || say "going on without $3: $(tail -n 1 "$1/$3.log")"
+    PATH=$PATH:$1/usr/bin:$1/usr/sbin
 }
 
 # Debian's server packages create and start a cluster "main" when they are first

@@ -51,6 +51,7 @@ our @EXPORT = qw(
   set_clock
   stop_clock
   start_with_clock
+  clock_environment
   kill9_session
   kill9_and_wait
   stop_killed
@@ -303,6 +304,27 @@ sub faketime_library
 
 =pod
 
+=item clock_environment($clock)
+
+The environment variables with which a program sees that clock, and their values.
+
+=cut
+
+sub clock_environment
+{
+	my ($clock) = @_;
+
+	return (
+		LD_PRELOAD => faketime_library(),
+		FAKETIME_TIMESTAMP_FILE => $clock,
+		FAKETIME_FMT => '%s',
+		FAKETIME_NO_CACHE => '1',
+		FAKETIME_DONT_FAKE_MONOTONIC => '1',
+		NO_FAKE_STAT => '1');
+}
+
+=pod
+
 =item start_with_clock($node, $clock)
 
 Starts a server that sees that clock.
@@ -314,12 +336,8 @@ sub start_with_clock
 	my ($node, $clock) = @_;
 	my ($alive, $held);
 
-	local $ENV{LD_PRELOAD} = faketime_library();
-	local $ENV{FAKETIME_TIMESTAMP_FILE} = $clock;
-	local $ENV{FAKETIME_FMT} = '%s';
-	local $ENV{FAKETIME_NO_CACHE} = '1';
-	local $ENV{FAKETIME_DONT_FAKE_MONOTONIC} = '1';
-	local $ENV{NO_FAKE_STAT} = '1';
+	my %clock = clock_environment($clock);
+	local @ENV{ keys %clock } = values %clock;
 
 	# A pipe that only the server's processes hold the other end of, so that
 	# it tells when the last of them is gone: see kill9_and_wait().

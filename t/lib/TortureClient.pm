@@ -4,8 +4,8 @@
 
 =head1 NAME
 
-TortureClient - for t/torture.pl: one session that mints in many ways, and
-writes down what it is given
+TortureClient - for t/torture.pl and t/ha.pl: one session that mints in many
+ways, and writes down what it is given
 
 =head1 DESCRIPTION
 
@@ -32,12 +32,14 @@ use warnings;
 use Exporter 'import';
 use FlakeWire;
 use IO::Handle;
-use PostgreSQL::Test::Utils ();
+use PostgreSQL::Test::Utils qw(append_to_file);
 use Time::HiRes             qw(usleep);
 
 our @EXPORT = qw(
   %generators
   columns
+  choose_requests
+  count_error
   note_ids
   note_commit
   succeeded
@@ -100,8 +102,16 @@ sub columns
 	return "'$generator', $shard, $id, current_setting('flakeid.max_ahead')";
 }
 
-# A random way to mint: a list of requests to be sent one after the other, each
-# with whether it commits what it writes.
+=pod
+
+=item choose_requests(\%last, $may_write)
+
+A random way to mint: a list of requests to be sent one after the other, each
+with whether it commits what it writes.  %last has for each generator and shard
+the last id.
+
+=cut
+
 sub choose_requests
 {
 	my ($last, $may_write) = @_;
@@ -268,6 +278,14 @@ sub succeeded
 	  && !@{ $answer->{warnings} };
 }
 
+=pod
+
+=item count_error(\%errors, $answer)
+
+Counts the error in an answer, if there is one.
+
+=cut
+
 sub count_error
 {
 	my ($errors, $answer) = @_;
@@ -280,19 +298,40 @@ sub count_error
 
 =pod
 
-=item run_client($directory, $client, $user, $seed)
+=item run_client($directory, $client, $user, $seed, %options)
 
 Mints until it gets SIGTERM or the process that started it is gone.  While a
-file C<quiet> is in the directory it writes nothing to the database.
+file C<quiet> is in the directory it writes nothing to the database.  The options
+can all be left out:
+
+  connect   instead of connecting to the server that the file primary names:
+            called with ($directory, $user, $keep_waiting, \%errors), returns
+            the session and its term of office, or nothing
+  choose    instead of choose_requests().  A request that is not to be read as
+            ids has a third element, the kind of file that its rows go into
+            once they are committed: NUMBER.KIND, separated by tabs
+  patience  for how many seconds to wait for an answer before the session is
+            given up
 
 =cut
 
 sub run_client
 {
-	my ($directory, $client, $user, $seed) = @_;
+	my ($directory, $client, $user, $seed, %options) = @_;
+	my $connect = $options{connect} || \&connect_to_primary;
+	my $choose = $options{choose} || \&choose_requests;
 	my $parent = getppid;
 	my $stopping = 0;
-	my $keep_waiting = sub { !$stopping && getppid == $parent };
+	my $keep_waiting = sub {
+		my ($wire) = @_;
+
+		return
+			 !$stopping
+		  && getppid == $parent
+		  && !(defined $wire
+			&& $options{patience}
+			&& $wire->age > $options{patience});
+	};
 	my $request = 0;
 	my ($wire, $term, %errors, %last, %file);
 
@@ -308,21 +347,30 @@ sub run_client
 	{
 		usleep(5_000 + rand 30_000);
 		($wire, $term) =
-		  connect_to_primary($directory, $user, $keep_waiting, \%errors)
+		  $connect->($directory, $user, $keep_waiting, \%errors)
 		  unless defined $wire;
 		next unless defined $wire;
 
-		foreach my $step (choose_requests(\%last, !-e "$directory/quiet"))
+		foreach my $step ($choose->(\%last, !-e "$directory/quiet"))
 		{
-			my ($sql, $commits) = @$step;
+			my ($sql, $commits, $kind) = @$step;
 			my $answer = $wire->request($sql);
 
 			$commits &&= succeeded($answer);
-			note_ids($file{ids}, $answer, $term, $client, ++$request,
-				$commits);
 			note_commit($file{commits}, $answer, $term) if $commits;
-			$last{ $_->[0][0] }{ $_->[0][1] } = $_->[0][2]
-			  foreach @{ $answer->{rows} };
+			if (!defined $kind)
+			{
+				note_ids($file{ids}, $answer, $term, $client, ++$request,
+					$commits);
+				$last{ $_->[0][0] }{ $_->[0][1] } = $_->[0][2]
+				  foreach @{ $answer->{rows} };
+			}
+			elsif ($commits)
+			{
+				append_to_file("$directory/$client.$kind",
+					join("\t", @{ $_->[0] }) . "\n")
+				  foreach @{ $answer->{rows} };
+			}
 			count_error(\%errors, $answer);
 
 			# A standby, where this client has no business.
