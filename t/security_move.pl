@@ -62,7 +62,7 @@ sub shard
 	foreach my $text (values %does)
 	{
 		$text =~ s/\bS\./s_$shard./g;
-		$text =~ s/\bSHARD\b/$shard/g;
+		$text =~ s/(?<![A-Z])SHARD\b/$shard/g;
 	}
 	sql('beta', "db_$shard", $does{target} // '');
 	sql('alpha', "db_$shard",
@@ -240,11 +240,11 @@ is_refused(
 	"what a partition's bound is converted to",
 	$there,
 	target =>
-	  "$trapped RESET SESSION AUTHORIZATION; CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE sql AS 'SELECT 1'",
+	  "$trapped RESET SESSION AUTHORIZATION; CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN \$1; END'",
 	boss => q(
 CREATE DOMAIN hers.d AS int;
 ALTER DOMAIN hers.d OWNER TO mallory;
-CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
 CREATE TABLE S.p (id bigint, x int) PARTITION BY RANGE (util.f(x));
 CREATE TABLE S.p1 (id bigint PRIMARY KEY, x int);
 ALTER TABLE S.p ATTACH PARTITION S.p1 FOR VALUES FROM (1) TO (2)));
@@ -432,15 +432,15 @@ BEGIN
 		WITH RECURSIVE near (t) AS (
 			SELECT unnest('{smallint,int,bigint,numeric,text,name,oid,regclass,ext.flake_layout}'::regtype[])
 		), called AS (
-			SELECT proname, proargtypes::regtype[] AS types, pronargs AS n, oid
+			SELECT proname, array_to_string(proargtypes::regtype[], ',') AS types, pronargs AS n
 			FROM pg_proc WHERE pronamespace = 'ext'::regnamespace AND proname IN ($names)
-		), made (oid, proname, types, n, so_far) AS (
-			SELECT oid, proname, types, n, '{}'::regtype[] FROM called
-			UNION ALL SELECT oid, proname, types, n, so_far || t FROM made, near
+		), made (proname, n, so_far) AS (
+			SELECT proname, n, '{}'::regtype[] FROM called
+			UNION ALL SELECT proname, n, so_far || t FROM made, near
 			WHERE cardinality(so_far) < n
 		)
 		SELECT DISTINCT proname, so_far FROM made m WHERE cardinality(so_far) = n
-		AND NOT EXISTS (SELECT FROM called c WHERE c.proname = m.proname AND c.types::regtype[] = so_far)
+		AND NOT EXISTS (SELECT FROM called c WHERE c.proname = m.proname AND c.types = array_to_string(so_far, ','))
 	LOOP
 		EXECUTE format('CREATE FUNCTION ext.%I(%s) RETURNS text LANGUAGE plpgsql AS %L',
 			f.proname, array_to_string(f.so_far, ', '),
@@ -459,8 +459,7 @@ my @trusting = (
 
 # While the program waits for the map, she puts another in its place.
 my $mallory = new_session($node{alpha}, "db_$shard");
-value($mallory, 'SET SESSION AUTHORIZATION mallory');
-value($mallory, 'RESET SESSION AUTHORIZATION; GRANT SELECT, UPDATE ON ext.flake_shard_map TO mallory; SET SESSION AUTHORIZATION mallory; BEGIN; LOCK TABLE ext.flake_shard_map IN ROW EXCLUSIVE MODE');
+value($mallory, 'SET client_min_messages = warning; GRANT SELECT, UPDATE ON ext.flake_shard_map TO mallory; SET SESSION AUTHORIZATION mallory; BEGIN; LOCK TABLE ext.flake_shard_map IN ROW EXCLUSIVE MODE');
 watch();
 my $run = start_program(@trusting);
 wait_until_program_waits($node{alpha}, 'LOCK TABLE');
@@ -508,17 +507,17 @@ sub tries
 }
 sql($_, 'postgres', 'CREATE ROLE bob; CREATE ROLE carol') foreach keys %node;
 my @owned = shard(
-	boss    => 'ALTER SCHEMA S OWNER TO mallory; GRANT USAGE ON SCHEMA public TO mallory',
+	boss    => 'ALTER SCHEMA s_SHARD OWNER TO mallory; GRANT USAGE ON SCHEMA public TO mallory',
 	mallory => q(
 CREATE DOMAIN S.d AS int;
 CREATE TYPE S.c AS (x int);
 CREATE TABLE S.b (id bigint PRIMARY KEY, x int, d S.d, c S.c);
 INSERT INTO S.b VALUES (1, 1, 1, '(1)');
-GRANT USAGE ON SCHEMA S TO bob WITH GRANT OPTION;
+GRANT USAGE ON SCHEMA s_SHARD TO bob WITH GRANT OPTION;
 GRANT ALL ON S.b TO bob;
-REVOKE CREATE ON SCHEMA S FROM mallory;
+REVOKE CREATE ON SCHEMA s_SHARD FROM mallory;
 SET SESSION AUTHORIZATION bob;
-GRANT USAGE ON SCHEMA S TO carol, PUBLIC;
+GRANT USAGE ON SCHEMA s_SHARD TO carol, PUBLIC;
 SET SESSION AUTHORIZATION mallory;));
 my $s       = "s_$shard";
 my $blocker = stop_at_slot();
@@ -541,7 +540,7 @@ end_session($blocker);
 
 # It waits for the map, she has her schema again, and opens her fence.
 my $map = new_session($node{alpha}, "db_$shard");
-value($map, 'BEGIN; LOCK TABLE flake_shard_map');
+value($map, 'BEGIN; LOCK TABLE flake_shard_map IN ROW EXCLUSIVE MODE');
 wait_until_program_waits($node{alpha}, 'LOCK TABLE');
 value(
 	$mallory, qq(
@@ -564,7 +563,7 @@ is(sql('beta', "db_$shard", $rights), sql('alpha', "db_$shard", $rights),
 end_session($mallory);
 
 # She renames the schema that is published.
-my @renamed = shard(boss => 'ALTER SCHEMA S OWNER TO mallory; GRANT CREATE ON DATABASE db_SHARD TO mallory');
+my @renamed = shard(boss => 'ALTER SCHEMA s_SHARD OWNER TO mallory; GRANT CREATE ON DATABASE db_SHARD TO mallory');
 if ($node{beta}->pg_version < 16)
 {
 	$blocker = stop_at_slot();
