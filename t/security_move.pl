@@ -62,7 +62,7 @@ sub shard
 	foreach my $text (values %does)
 	{
 		$text =~ s/\bS\./s_$shard./g;
-		$text =~ s/\bSHARD\b/$shard/g;
+		$text =~ s/(?<![A-Z])SHARD\b/$shard/g;
 	}
 	sql('beta', "db_$shard", $does{target} // '');
 	sql('alpha', "db_$shard",
@@ -183,8 +183,6 @@ foreach my $schema ('a%sb', '%I {%L}')
 # What is evaluated
 #
 
-# Before version 16 it suffices that she has written it.
-my $as_superuser = $node{beta}->pg_version < 16;
 my $hers         = qr/is of mallory|goes by function s_\d+\.trap\(integer\) of mallory/;
 my %domains      = (
 	'a domain'              => 'S.d1',
@@ -215,6 +213,61 @@ is_refused(
 	mallory =>
 	  q(CREATE DOMAIN S.d AS int CHECK (S.trap(value) > 0); CREATE FUNCTION S.f(S.d, int) RETURNS S.d LANGUAGE sql AS 'SELECT $1'; CREATE AGGREGATE S.a (int) (sfunc = S.f, stype = S.d, initcond = '1')));
 
+# No dependency tells of these types.
+my $trapped = 'SET SESSION AUTHORIZATION mallory;'
+  . sprintf($trap, 'hers.trap')
+  . q(CREATE DOMAIN hers.d AS int CHECK (hers.trap(value) > 0););
+my $there = qr/with a superuser's rights what others have there: .* of (?:role )?"?mallory/;
+is_refused(
+	"the type of an aggregate's $_->[0], with a check on the target",
+	$there,
+	target => $trapped,
+	mallory => qq(
+CREATE DOMAIN hers.d AS int;
+CREATE FUNCTION hers.sf(hers.d, int) RETURNS hers.d LANGUAGE sql AS 'SELECT \$1';
+CREATE FUNCTION hers.sf(int, int) RETURNS int LANGUAGE sql AS 'SELECT \$1';
+CREATE FUNCTION hers.ff(hers.d) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE FUNCTION hers.ff(int) RETURNS int LANGUAGE sql AS 'SELECT 1';
+CREATE AGGREGATE S.a (int) ($_->[1])))
+  foreach [
+	'state', q(sfunc = hers.sf, stype = hers.d, initcond = '1', finalfunc = hers.ff)
+  ],
+  [
+	'moving state',
+	q(sfunc = hers.sf, stype = int, finalfunc = hers.ff, msfunc = hers.sf, minvfunc = hers.sf, mstype = hers.d, minitcond = '1', mfinalfunc = hers.ff)
+  ];
+is_refused(
+	"what a partition's bound is converted to",
+	$there,
+	target =>
+	  "$trapped RESET SESSION AUTHORIZATION; CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN \$1; END'",
+	boss => q(
+CREATE DOMAIN hers.d AS int;
+ALTER DOMAIN hers.d OWNER TO mallory;
+CREATE FUNCTION util.f(int) RETURNS hers.d IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN $1; END';
+CREATE TABLE S.p (id bigint, x int) PARTITION BY RANGE (util.f(x));
+CREATE TABLE S.p1 (id bigint PRIMARY KEY, x int);
+ALTER TABLE S.p ATTACH PARTITION S.p1 FOR VALUES FROM (1) TO (2)));
+is_refused(
+	'a composite type that is hers on the target',
+	$there,
+	target => 'CREATE TYPE hers.c AS (x int); ALTER TYPE hers.c OWNER TO mallory',
+	boss   => 'CREATE TYPE hers.c AS (x int); CREATE TABLE S.b (id int PRIMARY KEY, x hers.c)');
+
+# Of other kinds it is not known what making them executes.
+my $unknown = qr/ is of a kind that may have the target execute something/;
+is_refused("a $_->[0]", $unknown, boss => $_->[1])
+  foreach [
+	'foreign table',
+	'CREATE FOREIGN DATA WRAPPER w; CREATE SERVER v FOREIGN DATA WRAPPER w; CREATE FOREIGN TABLE S.f (x int) SERVER v'
+  ],
+  [
+	'conversion',
+	q(CREATE CONVERSION S.c FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8)
+  ],
+  [ 'family of operators', 'CREATE OPERATOR FAMILY S.f USING btree' ],
+  [ 'shell type',          'CREATE TYPE S.y' ];
+
 my $pair =
   'CREATE TABLE S.b (id bigint PRIMARY KEY, x int); CREATE TABLE S.a (id bigint PRIMARY KEY, b bigint REFERENCES S.b);';
 my $diff =
@@ -235,6 +288,11 @@ my %traps = (
 	  'ALTER TABLE S.b ADD EXCLUDE (x WITH =) WHERE (S.trap(1) > 0)',
 	"a range's subtype_diff" =>
 	  q(CREATE TYPE S.r AS RANGE (subtype = float8, subtype_diff = S.diff); ALTER TABLE S.b ADD r S.r));
+my $view = q(CREATE MATERIALIZED VIEW S.m AS SELECT 1 AS x);
+is_refused(
+	"an index's expression of a superuser's materialized view",
+	qr/goes by function s_\d+\.trap\(integer\) of mallory/,
+	later => "$view; CREATE INDEX i ON S.m ((x + S.trap(1)))");
 foreach my $name (sort keys %traps)
 {
 	is_refused($name, qr/is of mallory|goes by .* of mallory/,
@@ -260,7 +318,6 @@ is_refused(
 # On the target it is hers.
 my $util =
   q(CREATE FUNCTION util.f(int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT 1';);
-my $there = qr/with a superuser's rights what others have there: .* of (?:role )?"?mallory/;
 is_refused(
 	"a function that is hers on the target",
 	qr/$there/,
@@ -307,14 +364,229 @@ my $mild =
   q(CREATE TYPE S.color AS ENUM ('red'); CREATE TABLE S.b (id bigint PRIMARY KEY CHECK (public.flake_shard(id) = SHARD), x int, c S.color, y text DEFAULT upper('a'), z int DEFAULT S.trap(1)););
 is_moved("her shard's check, types and defaults", [], mallory => $mild);
 my $own = "$mild ALTER TABLE S.b ADD CHECK (x > 0); CREATE INDEX i ON S.b ((x + 1)) WHERE c = 'red'";
-if ($as_superuser)
+is_refused('her own checks', qr/is of mallory/, mallory => $own);
+is_moved('her own checks, trusted', ['--trust-owners'], mallory => $own);
+
+#
+# The extension's schema
+#
+
+my $ext = 'DROP EXTENSION flakeid CASCADE; CREATE SCHEMA ext AUTHORIZATION mallory; CREATE EXTENSION flakeid SCHEMA ext;';
+my $changed = qr/the extension's schema \w+ can be changed by/;
+my $of_her  = qr/$changed mallory/;
+
+sub does_not_call
 {
-	is_refused('her own checks, before version 16', qr/is of mallory/, mallory => $own);
+	my ($name, $message, $does, @other) = @_;
+	my @options = (shard(%$does), @other);
+
+	watch();
+	refuses("$name, $_->[0]", $message, @options, @$_[ 1 .. $#$_ ])
+	  foreach [ 'dry run', '--dry-run' ], ['move'], [ 'undo', '--undo' ];
+	unsprung($name);
+	return;
+}
+my $remake = 'CREATE TABLE S.t (id bigint PRIMARY KEY, x int);';
+does_not_call(
+	"the extension's schema is hers",
+	qr/on the source, $of_her/,
+	{
+		boss   => "DROP TABLE S.t; $ext $remake",
+		target => $ext
+	});
+does_not_call("the extension's schema is hers on the target",
+	qr/on the target, $of_her/,
+	{ target => 'ALTER SCHEMA public OWNER TO mallory' });
+does_not_call("she may make something in the extension's schema",
+	qr/on the source, $of_her/,
+	{ boss => 'GRANT CREATE ON SCHEMA public TO mallory' });
+does_not_call("everybody may make something in the extension's schema",
+	qr/on the target, $changed PUBLIC/,
+	{ target => 'GRANT CREATE ON SCHEMA public TO PUBLIC' });
+does_not_call("the database's owner owns the extension's schema",
+	qr/on the target, $of_her/,
+	{ target => 'ALTER DATABASE db_SHARD OWNER TO mallory' });
+sql('beta', 'postgres', "CREATE DATABASE map TEMPLATE blank");
+sql('beta', 'map', "$ext INSERT INTO ext.flake_shard_map VALUES ('[0,99]', 'alpha')");
+does_not_call("the extension's schema is hers in a map",
+	qr/on the map 2, $of_her/,
+	{}, '--map=' . $node{beta}->connstr('map'));
+
+# Functions of the names that are called, for arguments of every type near the
+# declared ones: only if each argument has the declared type do they fit worse.
+sub overloads
+{
+	my $text = slurp_file("$FindBin::RealBin/../scripts/flakeid-move-shard");
+	my %is_called;
+	my $overloads;
+
+	$is_called{$_}++ foreach $text =~ /(?:\$extension|%s)\.(_?flake_\w+)\(/g;
+	ok(keys %is_called > 4, 'functions that the program calls');
+	my $names = join ', ', map { "'$_'" } keys %is_called;
+	return qq(
+DO \$do\$
+DECLARE
+	f record;
+BEGIN
+	FOR f IN
+		WITH RECURSIVE near (t) AS (
+			SELECT unnest('{smallint,int,bigint,numeric,text,name,oid,regclass,ext.flake_layout}'::regtype[])
+		), called AS (
+			SELECT proname, array_to_string(proargtypes::regtype[], ',') AS types, pronargs AS n
+			FROM pg_proc WHERE pronamespace = 'ext'::regnamespace AND proname IN ($names)
+		), made (proname, n, so_far) AS (
+			SELECT proname, n, '{}'::regtype[] FROM called
+			UNION ALL SELECT proname, n, so_far || t FROM made, near
+			WHERE cardinality(so_far) < n
+		)
+		SELECT DISTINCT proname, so_far FROM made m WHERE cardinality(so_far) = n
+		AND NOT EXISTS (SELECT FROM called c WHERE c.proname = m.proname AND c.types = array_to_string(so_far, ','))
+	LOOP
+		EXECUTE format('CREATE FUNCTION ext.%I(%s) RETURNS text LANGUAGE plpgsql AS %L',
+			f.proname, array_to_string(f.so_far, ', '),
+			'BEGIN RAISE LOG ''sprung as %'', current_user; RETURN NULL; END');
+	END LOOP;
+END \$do\$;);
+}
+my $hers_all = overloads();
+my @trusting = (
+	shard(
+		boss =>
+		  "DROP TABLE S.t; $ext INSERT INTO ext.flake_shard_map VALUES ('[0,99]', 'alpha'); CREATE TABLE util.b (id bigint PRIMARY KEY); CREATE TABLE S.t (id bigint PRIMARY KEY DEFAULT ext.flake_id(SHARD), x serial, b bigint REFERENCES util.b);",
+		mallory => $hers_all,
+		target  => "$ext CREATE TABLE util.b (id bigint PRIMARY KEY); SET SESSION AUTHORIZATION mallory; $hers_all"),
+	'--trust-owners');
+
+# While the program waits for the map, she puts another in its place.
+my $mallory = new_session($node{alpha}, "db_$shard");
+value($mallory, 'SET client_min_messages = warning; GRANT SELECT, UPDATE ON ext.flake_shard_map TO mallory; SET SESSION AUTHORIZATION mallory; BEGIN; LOCK TABLE ext.flake_shard_map IN ROW EXCLUSIVE MODE');
+watch();
+my $run = start_program(@trusting);
+wait_until_program_waits($node{alpha}, 'LOCK TABLE');
+sql('alpha', 'postgres', "GRANT CREATE ON DATABASE db_$shard TO mallory");
+value(
+	$mallory, q(
+ALTER SCHEMA ext RENAME TO ext2;
+CREATE SCHEMA ext;
+CREATE TABLE ext.flake_shard_map (shards int4range, server name);
+INSERT INTO ext.flake_shard_map VALUES ('[0,99]', 'alpha');
+CREATE FUNCTION ext.trap() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE LOG 'sprung as %', current_user; RETURN NULL; END $$;
+CREATE TRIGGER trap BEFORE INSERT OR DELETE ON ext.flake_shard_map FOR EACH ROW EXECUTE FUNCTION ext.trap();
+COMMIT));
+ok(!finish_program($run), 'another map: refused');
+like($printed, qr/is not the extension's table any more/, 'another map: the message says why');
+unsprung('another map');
+value($mallory, 'DROP SCHEMA ext CASCADE; ALTER SCHEMA ext2 RENAME TO ext');
+moves('the map is back', @trusting);
+is(sql('alpha', "db_$shard", "SELECT ext.flake_server($shard)"),
+	'beta', 'the map is back: it has been changed');
+unsprung('functions that fit better');
+end_session($mallory);
+
+#
+# Between the steps
+#
+
+# The slot waits for a transaction that has written.
+sub stop_at_slot
+{
+	my $blocker = new_session($node{alpha}, 'postgres');
+
+	value($blocker, 'BEGIN; SELECT pg_current_xact_id()');
+	return $blocker;
+}
+
+# What she does to her objects on the target, with the error that she gets.
+sub tries
+{
+	my ($session, $name, @statements) = @_;
+
+	is(code($session, $_), '42501', "$name: she cannot $_") foreach @statements;
+	return;
+}
+sql($_, 'postgres', 'CREATE ROLE bob; CREATE ROLE carol') foreach keys %node;
+my @owned = shard(
+	boss    => 'ALTER SCHEMA s_SHARD OWNER TO mallory; GRANT USAGE ON SCHEMA public TO mallory',
+	mallory => q(
+CREATE DOMAIN S.d AS int;
+CREATE TYPE S.c AS (x int);
+CREATE TABLE S.b (id bigint PRIMARY KEY, x int, d S.d, c S.c);
+INSERT INTO S.b VALUES (1, 1, 1, '(1)');
+GRANT USAGE ON SCHEMA s_SHARD TO bob WITH GRANT OPTION;
+GRANT ALL ON S.b TO bob;
+REVOKE CREATE ON SCHEMA s_SHARD FROM mallory;
+SET SESSION AUTHORIZATION bob;
+GRANT USAGE ON SCHEMA s_SHARD TO carol, PUBLIC;
+SET SESSION AUTHORIZATION mallory;));
+my $s       = "s_$shard";
+my $blocker = stop_at_slot();
+watch();
+$run = start_program(@owned);
+wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot', 'transactionid');
+$mallory = new_session($node{beta}, "db_$shard");
+value($mallory, 'SET SESSION AUTHORIZATION mallory');
+tries(
+	$mallory,
+	'while it copies',
+	"CREATE TRIGGER x BEFORE INSERT ON $s.b FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+	"CREATE INDEX ON $s.b ((x + $s.trap(1)))",
+	"CREATE TABLE $s.e (id bigint PRIMARY KEY)",
+	"ALTER DOMAIN $s.d ADD CHECK ($s.trap(value) > 0) NOT VALID",
+	"ALTER TYPE $s.c ADD ATTRIBUTE y int",
+	"ALTER SCHEMA $s RENAME TO other",
+	"SELECT $s.trap(1)");
+end_session($blocker);
+
+# It waits for the map, she has her schema again, and opens her fence.
+my $map = new_session($node{alpha}, "db_$shard");
+value($map, 'BEGIN; LOCK TABLE flake_shard_map IN ROW EXCLUSIVE MODE');
+wait_until_program_waits($node{alpha}, 'LOCK TABLE');
+value(
+	$mallory, qq(
+CREATE FUNCTION hers.sprung() RETURNS trigger LANGUAGE plpgsql AS
+	'BEGIN RAISE LOG ''sprung as %'', current_user; RETURN NEW; END';
+CREATE TRIGGER x BEFORE INSERT ON $s.b FOR EACH ROW EXECUTE FUNCTION hers.sprung();
+ALTER TABLE $s.b ENABLE ALWAYS TRIGGER x));
+sql('alpha', "db_$shard", "SET SESSION AUTHORIZATION mallory; ALTER TABLE $s.b DISABLE TRIGGER flakeid_fence; INSERT INTO $s.b VALUES (2)");
+is( sql('beta', "db_$shard",
+		q(SELECT subenabled, pid FROM pg_subscription s JOIN pg_stat_subscription USING (subname))),
+	'f|',
+	'after the attach: nothing is applied any more');
+end_session($map);
+ok(finish_program($run), 'it copies, and goes on') or diag $printed;
+is(sql('beta', "db_$shard", "SELECT id FROM $s.b"), '1', 'after the attach: nothing was applied');
+unsprung('between the steps');
+my $rights = "SELECT nspowner::regrole, array(SELECT nspacl::text[] FROM pg_namespace WHERE oid = n.oid) FROM pg_namespace n WHERE nspname = '$s'";
+is(sql('beta', "db_$shard", $rights), sql('alpha', "db_$shard", $rights),
+	'the schema has its owner and privileges');
+end_session($mallory);
+
+# She renames the schema that is published.
+my @renamed = shard(boss => 'ALTER SCHEMA s_SHARD OWNER TO mallory; GRANT CREATE ON DATABASE db_SHARD TO mallory');
+if ($node{beta}->pg_version < 16)
+{
+	$blocker = stop_at_slot();
+	$run     = start_program(@renamed);
+	wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot', 'transactionid');
+	sql('alpha', "db_$shard", "SET SESSION AUTHORIZATION mallory; ALTER SCHEMA s_$shard RENAME TO hers_now");
+	end_session($blocker);
+	ok(!finish_program($run), 'the source\'s schema renamed: it stops');
+	like($printed, qr/is not the one that is published/, 'the source\'s schema renamed: it says why');
+	sql('alpha', "db_$shard", "ALTER SCHEMA hers_now RENAME TO s_$shard");
+	moves('the source\'s schema has its name again', @renamed);
 }
 else
 {
-	is_moved('her own checks, of built-in functions', [], mallory => $own);
+	refuses('she may rename the schema', qr/its owner mallory may rename it/, @renamed);
 }
+
+# A role that gets at every schema, and owns something in it.
+sql('beta', 'postgres', 'GRANT pg_read_all_data TO mallory');
+is_refused(
+	'she may read everything on the target',
+	qr/what others have there: schema s_\d+, for mallory/,
+	mallory => 'CREATE TABLE S.b (id bigint PRIMARY KEY)');
 
 $_->stop foreach values %node;
 done_testing();
