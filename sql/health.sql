@@ -101,6 +101,7 @@ SELECT flake_create_generator('long_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01'
 ALTER TABLE part ALTER id SET DEFAULT flake_id(1, 'long_id');
 SELECT * FROM health;
 DROP TABLE part;
+DROP SEQUENCE number_id, long_id;
 -- a partition that has partitions needs them for its own ids only
 CREATE TABLE part (id bigint DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
 SELECT add_part('part_past', 'minvalue', '-1 hour', clause => 'PARTITION BY RANGE (id)');

@@ -61,6 +61,8 @@ SELECT v.* FROM (VALUES
     (24, 'flake_shard_state', 'ALTER TYPE _flake_regclass OWNER TO flake_own')
 ) AS v (n, name, command);
 CREATE PROCEDURE free_column() LANGUAGE sql AS $$
+ALTER EXTENSION flakeid DROP FUNCTION _flake_restored();
+DROP FUNCTION _flake_restored();
 ALTER EXTENSION flakeid DROP VIEW flake_shards;
 DROP VIEW flake_shards;
 ALTER TABLE flake_leases DROP CONSTRAINT flake_leases_shard_fkey;
@@ -74,6 +76,8 @@ BEGIN
     SET LOCAL client_min_messages = warning;
     FOR v IN SELECT * FROM variants ORDER BY n LOOP
         BEGIN
+            ALTER EXTENSION flakeid DROP VIEW flake_health;     -- it names their columns
+            DROP VIEW flake_health;
             EXECUTE format(v.command, v.name);
             n := v.n;
             SELECT string_agg(code || ' ' || substring(call from '\w+'), ', ') INTO refused

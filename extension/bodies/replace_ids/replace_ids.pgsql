@@ -47,10 +47,6 @@ BEGIN
         ELSIF NOT pg_has_role(col.relowner, 'USAGE') THEN
             RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
                 MESSAGE = format('must be owner of %s', pg_describe_object('pg_class'::regclass, target::oid, 0));
-        ELSIF NOT dry_run AND current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-            RAISE EXCEPTION USING ERRCODE = 'active_sql_transaction',
-                MESSAGE = 'cannot replace ids in a transaction that does not see what others have committed meanwhile',
-                HINT = 'Use isolation level READ COMMITTED.';
         END IF;
 
         SELECT array_agg(r.relation ORDER BY r.relation, r.attname), array_agg(r.attname ORDER BY r.relation, r.attname)
