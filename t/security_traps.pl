@@ -270,7 +270,7 @@ $node->safe_psql(
 	DROP TABLE trap.t;
 	CREATE TABLE trap.t (id bigint DEFAULT trap.flake_id(1));
 });
-is(rewind(), '', 'flake_rewind() leaves out temporary tables of others');
+unlike(rewind(), qr/ERROR/, 'flake_rewind() leaves out temporary tables of others');
 $session->quit;
 
 # A template for shards can have traps in its schema, for the function that makes

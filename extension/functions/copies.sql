@@ -18,13 +18,13 @@ BEGIN ATOMIC
     FROM (SELECT f.adrelid::pg_catalog.regclass AS relation, a.attname,
                  substring(pg_catalog.pg_get_expr(f.adbin, f.adrelid) FROM '^[^(]*flake_id\((\d+)(?:, ''.*''::regclass)?\)$'::text) AS shard,
                  (SELECT g.oid::pg_catalog.regclass FROM pg_catalog.pg_depend s JOIN pg_catalog.pg_class g ON g.oid = s.refobjid AND g.relkind = 'S'
-                  WHERE s.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND s.objid = f.oid AND s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass) AS generator
+                  WHERE s.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND s.objid = f.oid AND s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) AS generator
           FROM pg_catalog.pg_attrdef f
           JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
           WHERE f.adrelid = ANY (tables)
-            AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass AND d.objid = f.oid
-                          AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass
-                          AND d.refobjid IN ('@extschema@.flake_id(int)'::pg_catalog.regprocedure, '@extschema@.flake_id(int, regclass)'::pg_catalog.regprocedure))) AS m
+            AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = f.oid
+                          AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
+                          AND d.refobjid IN ('@extschema@.flake_id(int)'::pg_catalog.regprocedure::pg_catalog.oid, '@extschema@.flake_id(int, regclass)'::pg_catalog.regprocedure::pg_catalog.oid))) AS m
     WHERE m.shard IS NOT NULL;
 END;
 

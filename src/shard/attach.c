@@ -243,11 +243,6 @@ flake_attach(PG_FUNCTION_ARGS)
 		state.after = state.has_after ? Max(state.after, after) : after;
 		state.has_after = true;
 	}
-	if (!state.has_after)
-		ereport(NOTICE,
-				(errmsg("shard %d is attached without a bound", shard),
-				 errdetail("Its ids go on above what this server has minted."),
-				 errhint("If another server has minted it, detach it, and attach it with what flake_detach() returned there.")));
 	flake_shard_write_state(sequence, shard, true, state.has_after, state.after, function);
 
 	/* What is opened next goes by the new state. */
