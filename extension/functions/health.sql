@@ -145,7 +145,8 @@ SELECT CASE WHEN p.lacks_present AND NOT p.has_default THEN 'critical'::text ELS
             ELSE 'Create partitions with flake_create_partitions(), and look at the job that does so.'::text
        END
 FROM @extschema@._flake_health_partitions() p, settings e
-WHERE p.covered_until < e.now + coalesce(least(p.covered_until - p.last_since, interval '7 days'), interval '7 days')
+-- a week, or the width of the last one if that is less
+WHERE p.covered_until < e.now + interval '7 days' AND coalesce(p.last_since < e.now, true)
 UNION ALL
 SELECT CASE WHEN r.free = 0 THEN 'critical'::text ELSE 'warning'::text END,
        'leases_used_up'::text, r.generator::text,

@@ -70,6 +70,7 @@ typedef struct Doubt
 	TimestampTz since;			/* the last time that is known */
 	int64		passed_us;		/* since then by the steady clock, or -1 */
 	bool		is_refused;
+	bool		is_doubtful;	/* would be, but for where its horizon is */
 } Doubt;
 
 void
@@ -164,23 +165,28 @@ judge(const ClockMove *move)
 	if (flake_max_jump_s < 0)
 		return doubt;
 
-	/* Whatever the clock: no more can be lost by it. */
-	if (move->horizon != DT_NOBEGIN && move->wall - move->horizon <= max_jump_us)
-		return doubt;
-
 	if (guard.is_set)
 	{
 		doubt.since = guard.wall;
 		doubt.passed_us = move->steady_us - guard.steady_us;
 		doubt.ahead_us = move->wall - guard.wall - doubt.passed_us;
-		if (doubt.ahead_us > max_jump_us)
-		{
-			doubt.is_refused = true;
-			return doubt;
-		}
+		doubt.is_refused = doubt.ahead_us > max_jump_us;
 	}
-	doubt.ahead_us = 0;
-	return guard.is_proven ? doubt : doubt_by_disk(move, !guard.is_set);
+	if (!doubt.is_refused)
+	{
+		doubt.ahead_us = 0;
+		if (!guard.is_proven)
+			doubt = doubt_by_disk(move, !guard.is_set);
+	}
+
+	/*
+	 * No more can be lost by it, whatever the clock.  But others are not compared
+	 * with such a move: anybody's generator can be there, by setval().
+	 */
+	doubt.is_doubtful = doubt.is_refused;
+	if (move->horizon != DT_NOBEGIN && move->wall - move->horizon <= max_jump_us)
+		doubt.is_refused = false;
+	return doubt;
 }
 
 bool
@@ -249,13 +255,12 @@ void
 flake_clock_guard_note(const ClockMove *move)
 {
 	bool		is_proven = get_guard().is_proven;
-	Doubt		doubt = {0};
+	Doubt		doubt = judge(move);
 
+	if (doubt.is_doubtful)
+		return;
 	if (!is_proven)
-	{
 		is_proven = known_before_start(move, last_checkpoint()) != DT_NOBEGIN;
-		doubt = judge(move);
-	}
 	set_reference(move, is_proven);
 	if (doubt.ahead_us > 0)
 	{
@@ -286,7 +291,7 @@ flake_clock_guard_accept(void)
 					timestamptz_to_str(move.wall)),
 			 guard.is_set
 			 ? errdetail("It is %s %s what was expected.",
-						 flake_long_duration(Abs(ahead_us)),
+						 flake_long_duration(ahead_us < 0 ? -ahead_us : ahead_us),
 						 ahead_us < 0 ? "behind" : "ahead of")
 			 : 0));
 }

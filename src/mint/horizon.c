@@ -154,6 +154,8 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 * (H2).
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
+	if (published == FLAKE_PACKED_NONE)
+		ref->shared->found = guard; /* anybody's setval() can be last_value */
 	if (value != last_value || value != guard)
 		lsn = flake_horizon_page_write(rel, buffer, value);
 	else if (flake_horizon_page_origin(rel, BufferGetPage(buffer)).timeline == 0)
@@ -362,7 +364,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
 	if (is_first)
-		ref->shared->found = found = (int64) pg_atomic_read_u64(&ref->shared->value);
+		found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
 	{
 		read_clock(ref, &move);
@@ -454,9 +456,16 @@ flake_horizon_raise(HorizonRef *ref, int64 above)
 {
 	Horizon    *shared = ref->shared;
 	Relation	rel = open_sequence(ref);
+	int64		needed = above;
+	ClockMove	move;
 
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	synchronize(ref, rel, above);
+
+	/* Ids begin at the present anyhow; and H5 takes what is on disk for a time. */
+	read_clock(ref, &move);
+	if (flake_layout_has_time(ref->layout) && flake_clock_guard_allows(&move))
+		needed = Max(needed, first_floor(ref->layout, move.wall));
+	synchronize(ref, rel, needed);
 	if (flake_horizon_floor(ref) < above)
 		pg_atomic_write_u64(&shared->floor, (uint64) above);
 	LWLockRelease(&shared->lock);

@@ -121,8 +121,12 @@ check_label(const ObjectAddress *object, const char *label)
 	/* Setting a label is no change of the sequence to PostgreSQL: say so. */
 	CacheInvalidateRelcacheByRelid(object->objectId);
 
-	/* A restore to a time before the first use is to be found, too. */
-	(void) flake_restore_accept(object->objectId);
+	/*
+	 * A restore to a time before the first use is to be found, too.  The same
+	 * label once more accepts none.
+	 */
+	if (old_label == NULL)
+		(void) flake_restore_accept(object->objectId);
 }
 
 void
