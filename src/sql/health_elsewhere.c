@@ -436,6 +436,8 @@ flake_health_elsewhere(PG_FUNCTION_ARGS)
 										  ALLOCSET_DEFAULT_SIZES);
 	foreach(lc, collect_columns(&look))
 	{
+		MemoryContext old_context;
+
 		CHECK_FOR_INTERRUPTS();
 		if (look.tables >= NEWEST_TABLES)
 			break;
