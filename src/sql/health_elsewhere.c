@@ -415,7 +415,6 @@ Datum
 flake_health_elsewhere(PG_FUNCTION_ARGS)
 {
 	MemoryContext table_context;
-	MemoryContext old_context;
 	Look		look = {.function = fcinfo->flinfo->fn_oid};
 	ListCell   *lc;
 
