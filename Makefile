@@ -33,7 +33,7 @@ OBJS = \
 	src/sql/create.o \
 	src/sql/show.o \
 	src/sql/restored.o \
-	src/sql/elsewhere.o \
+	src/sql/health_elsewhere.o \
 	src/sql/advance.o \
 	src/sql/rewind.o \
 	src/sql/columns.o \
@@ -68,6 +68,8 @@ OBJS = \
 	src/trust/copy_index.o \
 	src/trust/guard.o \
 	src/trust/search.o \
+	src/trust/search_newest.o \
+	src/trust/plain_ids.o \
 	src/trust/own_table_rows.o \
 	src/trust/own_table.o \
 	src/trust/role.o \

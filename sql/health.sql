@@ -175,6 +175,120 @@ END $$;
 SELECT * FROM health;
 DROP SEQUENCE slow_id;
 
+-- minted_elsewhere: rows that a copy of the server has minted
+SELECT flake_create_generator('copied_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+CREATE TABLE copied (id bigint PRIMARY KEY DEFAULT flake_id(5, 'copied_id'), other bigint UNIQUE);
+INSERT INTO copied SELECT FROM generate_series(1, 200);
+SELECT * FROM health;
+CREATE FUNCTION copy_id(shard int, ahead interval) RETURNS bigint LANGUAGE sql
+RETURN flake_make(now() + ahead, shard, 0, flake_layout_of('copied_id'));
+-- not those of other shards, of shards that are leased, and of the past
+SELECT shard AS leased FROM flake_lease('process', generator => 'copied_id') \gset
+INSERT INTO copied VALUES (copy_id(:leased, '1 hour')), (copy_id(7, '1 hour'));
+INSERT INTO copied VALUES (copy_id(5, '-1 day'));
+SELECT * FROM health;
+-- until the row is gone
+INSERT INTO copied VALUES (copy_id(5, '1 hour'));
+SELECT severity, what, object, regexp_replace(detail, '[0-9]{9,}', '...', 'g') AS detail, hint FROM flake_health;
+SELECT generator, relation, attribute, shard, id > last_id AS above FROM _flake_health_elsewhere();
+DELETE FROM copied WHERE id > copy_id(5, '30 min') AND flake_shard(id, flake_layout_of('copied_id')) = 5;
+SELECT * FROM health;
+-- the id is for those who may read it
+CREATE ROLE copied_monitor IN ROLE pg_monitor;
+GRANT USAGE ON SEQUENCE copied_id TO copied_monitor;
+INSERT INTO copied VALUES (copy_id(5, '1 hour'));
+CREATE FUNCTION copied_told() RETURNS boolean LANGUAGE sql RETURN (SELECT id IS NOT NULL FROM _flake_health_elsewhere());
+SET ROLE copied_monitor;
+SELECT copied_told(), detail LIKE '% an id is above %' AS present FROM flake_health WHERE what = 'minted_elsewhere';
+RESET ROLE;
+GRANT SELECT (id) ON copied TO copied_monitor;
+SET ROLE copied_monitor;
+SELECT copied_told();
+RESET ROLE;
+ALTER TABLE copied ENABLE ROW LEVEL SECURITY;
+SET ROLE copied_monitor;
+SELECT copied_told();
+RESET ROLE;
+ALTER TABLE copied DISABLE ROW LEVEL SECURITY;
+DROP OWNED BY copied_monitor;
+DROP ROLE copied_monitor;
+-- nor if the shard is detached, or was not used since; or ids here are above
+BEGIN;
+SELECT flake_detach(5, 'copied_id') > 0;
+SELECT * FROM health;
+ROLLBACK;
+SELECT * FROM health;
+SELECT flake_id(5, 'copied_id') > 0;
+SELECT * FROM health;
+DELETE FROM copied WHERE id > copy_id(5, '30 min');
+INSERT INTO copied VALUES (copy_id(5, '3 s'));
+SELECT * FROM health;
+SELECT flake_advance('copied_id', max(id)) FROM copied;
+SELECT * FROM health;
+-- below a hundred ids of other shards it is not seen
+INSERT INTO copied VALUES (copy_id(5, '1 hour'));
+INSERT INTO copied SELECT copy_id(7, '1 hour') + i FROM generate_series(1, 99) i;
+SELECT * FROM health;
+INSERT INTO copied SELECT copy_id(7, '1 hour') + 100;
+SELECT * FROM health;
+DELETE FROM copied WHERE id > copy_id(5, '30 min') AND flake_shard(id, flake_layout_of('copied_id')) = 7;
+SELECT * FROM health;
+-- an index is needed that has all rows, sorted by the id
+ALTER TABLE copied DROP CONSTRAINT copied_pkey;
+CREATE INDEX ON copied (id) WHERE id > 0;
+CREATE INDEX ON copied (other, id);
+CREATE INDEX ON copied ((id + 0));
+CREATE INDEX ON copied USING hash (id);
+SELECT * FROM health;
+CREATE INDEX copied_id_other ON copied (id DESC, (other + 1));
+SELECT * FROM health;
+-- the default is the id
+ALTER TABLE copied ALTER id SET DEFAULT flake_seal(flake_id(5, 'copied_id'), '\x00112233445566778899aabbccddeeff');
+SELECT * FROM health;
+DROP TABLE copied;
+-- in partitions and children, whether or not they have the default, and under it, and
+-- each once; not in those with another generator's ids
+SELECT flake_create_generator('other_id', 'ts:43 shard:10 seq:10 epoch=2026-01-01');
+CREATE TABLE copied (what text, id bigint DEFAULT flake_id(5, 'copied_id')) PARTITION BY RANGE (id);
+CREATE TABLE copied_1 (id bigint PRIMARY KEY, what text);
+CREATE TABLE copied_2 (id bigint PRIMARY KEY DEFAULT flake_id(5, 'other_id'), what text);
+ALTER TABLE copied ATTACH PARTITION copied_1 FOR VALUES FROM (MINVALUE) TO (0);
+ALTER TABLE copied ATTACH PARTITION copied_2 FOR VALUES FROM (0) TO (1);
+CREATE TABLE copied_3 PARTITION OF copied FOR VALUES FROM (1) TO (MAXVALUE) PARTITION BY LIST (what);
+CREATE TABLE copied_3_all PARTITION OF copied_3 (PRIMARY KEY (id, what)) DEFAULT;
+INSERT INTO copied VALUES ('a', copy_id(5, '1 hour'));
+SELECT relation, attribute, shard FROM _flake_health_elsewhere();
+ALTER TABLE copied_3_all ALTER id DROP DEFAULT;
+SELECT relation, attribute, shard FROM _flake_health_elsewhere();
+DROP TABLE copied_3;
+ALTER TABLE copied DETACH PARTITION copied_1;
+ALTER TABLE copied DETACH PARTITION copied_2;
+ALTER TABLE copied ATTACH PARTITION copied_2 FOR VALUES FROM (0) TO (MAXVALUE);
+INSERT INTO copied VALUES ('a', copy_id(5, '1 hour'));
+SELECT relation, attribute, shard FROM _flake_health_elsewhere();
+ALTER TABLE copied_2 ALTER id SET DEFAULT flake_id(5, 'copied_id');
+SELECT relation, attribute, shard FROM _flake_health_elsewhere();
+DROP TABLE copied, copied_1;
+-- what inherits from what inherits, on many ways
+CREATE TABLE heir_0 (id bigint);
+SET client_min_messages = error;
+DO $$ BEGIN
+    FOR i IN 1..40 LOOP
+        EXECUTE format('CREATE TABLE heir_%s_a () INHERITS (%s)', i, CASE i WHEN 1 THEN 'heir_0' ELSE format('heir_%s_a, heir_%1$s_b', i - 1) END);
+        EXECUTE format('CREATE TABLE heir_%s_b () INHERITS (%s)', i, CASE i WHEN 1 THEN 'heir_0' ELSE format('heir_%s_a, heir_%1$s_b', i - 1) END);
+    END LOOP;
+END $$;
+ALTER TABLE ONLY heir_0 ALTER id SET DEFAULT flake_id(5, 'copied_id');
+CREATE INDEX ON heir_40_b (id);
+INSERT INTO heir_40_b VALUES (copy_id(5, '1 hour'));
+SELECT relation, attribute, shard FROM _flake_health_elsewhere();
+SELECT regexp_replace(detail, '[0-9]{9,}', '...', 'g') AS detail FROM flake_health;
+DROP TABLE heir_0 CASCADE;
+RESET client_min_messages;
+DROP FUNCTION copy_id, copied_told;
+DROP SEQUENCE copied_id, other_id;
+SELECT * FROM health;
+
 -- version_mismatch
 BEGIN;
 UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'flakeid';

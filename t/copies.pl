@@ -144,8 +144,7 @@ $clone->start;
 check_copy('pg_basebackup', $clone);
 
 # The original finds what a copy has minted, if such a row is brought to it.
-my $elsewhere =
-  "SELECT relation, shard, id > last_id FROM _flake_minted_elsewhere('flake_default')";
+my $elsewhere = q(SELECT what, object FROM flake_health WHERE what = 'minted_elsewhere');
 is($main->safe_psql('postgres', $elsewhere), '', 'nothing was minted elsewhere');
 my $promoted = start_standby($main, 'promoted');
 $promoted->promote;
@@ -154,7 +153,7 @@ my $id = $promoted->safe_psql('postgres',
 $id =~ s/^\s+//;
 $main->safe_psql('postgres', "INSERT INTO post VALUES ($id)");
 is( $main->safe_psql('postgres', $elsewhere),
-	'post|5|t',
+	'minted_elsewhere|flake_default',
 	'an id that a copy has minted is found');
 $main->safe_psql('postgres', 'SELECT flake_detach(5)');
 is($main->safe_psql('postgres', $elsewhere),

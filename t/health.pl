@@ -52,10 +52,22 @@ my $load = join ' ', 'SELECT flake_id(1);', q(SELECT flake_id(1, 'day_id');),
 # All is well
 #
 
+# Each restart leaves a lead of up to 5 s, and some at once leave a shard nearly used up.
+sub wait_for_clock
+{
+	my ($server) = @_;
+
+	$server->poll_query_until('postgres',
+		q(SELECT count(*) = 0 FROM flake_generators WHERE horizon_time > clock_timestamp() + interval '6 s'))
+	  or die 'the clock does not catch up';
+	return;
+}
+
 sub is_well
 {
 	my ($server, $when) = @_;
 
+	wait_for_clock($server);
 	is(health($server), '', "$when: nothing is wrong");
 	my @clients = start_clients($server, count => 4, sql => $load);
 	wait_for_more($_, 100) foreach @clients;
@@ -82,11 +94,13 @@ wait_until_up($node);
 is_well($node, 'after a crash');
 
 # A shard that is 14 s ahead, which others must not suffer from.
+wait_for_clock($node);
 $node->safe_psql('postgres', q(SELECT count(*) FROM flake_ids(1, 28000, 'slow_id')));
 is(health($node), 'warning|shard_saturated|slow_id', 'a burst: its shard is nearly used up');
 $node->stop('immediate');
 start_with_clock($node, $clock);
 is(health($node), '', 'a crash after a burst: nothing is wrong');
+wait_for_clock($node);
 
 #
 # A clock that jumps ahead by a year
@@ -141,7 +155,9 @@ is( health($node),
 	"critical|horizon_ahead|flake_default\ncritical|horizon_ahead|slow_id",
 	'after a restart no shard has minted');
 
-# The runbook's way out.
+# The runbook's way out.  No row is to be above.
+$node->poll_query_until('postgres', 'SELECT max(id) < flake_lower(now()) FROM part')
+  or die 'ids stay ahead';
 $node->safe_psql(
 	'postgres', q(
 SELECT flake_rewind(g, flake_lower(now() + interval '1 s', flake_layout_of(g)), force => true)
@@ -187,6 +203,69 @@ is(health($restored), '', 'accepted');
 $restored->stop;
 
 #
+# Rows that a copy of the server has minted
+#
+
+# For an account that only monitors.
+sub elsewhere
+{
+	return $node->safe_psql(
+		'postgres',
+		q(SELECT object FROM flake_health WHERE what = 'minted_elsewhere'),
+		extra_params => [ '-U', 'monitor' ]);
+}
+
+# Shard 9 is found open, and at its old bound, after a restart by a clock that is behind.
+$node->safe_psql('postgres', q(
+CREATE TABLE mine (id bigint PRIMARY KEY DEFAULT flake_id(9));
+SELECT flake_attach(9, flake_upper(now() - interval '1 hour'));
+INSERT INTO mine DEFAULT VALUES;
+));
+set_clock($clock, -$hour);
+$node->stop;
+start_with_clock($node, $clock);
+is(code($session = new_session($node), 'SELECT flake_id(9)'),
+	'53400', 'a clock that is behind after a restart: ids are refused');
+end_session($session);
+is(elsewhere(), '', 'what was minted before a restart is not taken for another server\'s');
+set_clock($clock, 0);
+$node->stop;
+start_with_clock($node, $clock);
+$node->safe_psql('postgres', q(DROP TABLE mine; DELETE FROM flake_shard_state WHERE shard = 9));
+
+$node->safe_psql('postgres', q(
+CREATE TABLE copied (id bigint PRIMARY KEY DEFAULT flake_id(5));
+INSERT INTO copied DEFAULT VALUES;
+));
+is(elsewhere(), '', 'ids from here are in order');
+$node->safe_psql('postgres',
+	q(INSERT INTO copied VALUES (flake_make(clock_timestamp() + interval '1 hour', 5, 0))));
+is(elsewhere(), 'flake_default', 'an id from elsewhere is found');
+$node->stop;
+start_with_clock($node, $clock);
+is(elsewhere(), '', 'after a restart nobody knows whether the shard is minted here');
+$node->safe_psql('postgres', 'SELECT flake_id(5)');
+is(elsewhere(), 'flake_default', 'until it is');
+
+# A look keeps no table locked, and waits for none, nor for an index.
+wait_for_clock($node);
+$session = new_session($node);
+ask($session, 'BEGIN; SELECT * FROM flake_health');
+is( value($session,
+		q(SELECT count(*) FROM pg_locks WHERE relation::regclass::text ~ '^(copied|part)')),
+	0, 'a look keeps no table locked');
+ask($session, 'ROLLBACK; BEGIN; REINDEX INDEX copied_pkey');
+my ($found, $error) = ask_once($node, q(SET lock_timeout = '5s'; SELECT what FROM flake_health));
+is("$found$error", '', 'a locked index is not waited for');
+ask($session, 'ROLLBACK; BEGIN; LOCK TABLE copied');
+($found, $error) = ask_once($node, q(SET lock_timeout = '5s'; SELECT what FROM flake_health));
+is("$found$error", '', 'nor is a locked table');
+end_session($session);
+is(elsewhere(), 'flake_default', 'when the locks are gone, the id is found');
+$node->safe_psql('postgres', 'DROP TABLE copied');
+is(health($node), '', 'without the table nothing is wrong');
+
+#
 # Others lock what it looks at, and keep it locked
 #
 
@@ -198,7 +277,7 @@ LOCK TABLE part;
 ALTER TABLE part ADD more int;
 CREATE TABLE new_part (id bigint PRIMARY KEY DEFAULT flake_id(5)) PARTITION BY RANGE (id);
 SELECT flake_create_generator('new_id', 'snowflake')));
-my ($found, $error) = ask_once($node, q(SET lock_timeout = '5s'; SELECT what, object, hint FROM flake_health));
+($found, $error) = ask_once($node, q(SET lock_timeout = '5s'; SELECT what, object, hint FROM flake_health));
 is($error, '', 'locked by others: it does not wait');
 like($found, qr/^horizon_hidden\|slow_id\|Look again/, 'locked by others: it says what it could not see');
 value($other, 'ROLLBACK');
@@ -209,7 +288,7 @@ end_session($other);
 # Others create and drop all the time
 #
 
-my $change = q(CREATE TABLE t:N (id bigint DEFAULT flake_id(5)) PARTITION BY RANGE (id);
+my $change = q(CREATE TABLE t:N (id bigint PRIMARY KEY DEFAULT flake_id(5)) PARTITION BY RANGE (id);
 CREATE TABLE t:N_1 PARTITION OF t:N FOR VALUES FROM (MINVALUE) TO (0);
 CREATE TABLE t:N_2 PARTITION OF t:N FOR VALUES FROM (0) TO (MAXVALUE) PARTITION BY RANGE (id);
 CREATE TABLE t:N_3 PARTITION OF t:N_2 FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
@@ -217,6 +296,9 @@ SELECT flake_create_generator('g:N', 'snowflake');
 SELECT flake_id(1, 'g:N');
 SELECT flake_lease('process', generator => 'g:N') IS NULL;
 ALTER TABLE t:N ALTER id SET DEFAULT flake_id(1, 'g:N');
+REINDEX TABLE t:N_1;
+DROP INDEX CONCURRENTLY IF EXISTS i:N;
+CREATE INDEX i:N ON t:N_1 (id);
 ALTER TABLE t:N DETACH PARTITION t:N_2;
 DROP TABLE t:N, t:N_2;
 DROP SEQUENCE g:N;) =~ s/\n/ /gr;

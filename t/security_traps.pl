@@ -693,7 +693,7 @@ my @rights = (
 	[ 'S', 'SELECT ext.flake_detach_all()' ],
 	[ 'SC', 'SELECT ext.flake_renumber($${5}$$, $${905}$$)' ],
 	[ 'SG', 'SELECT ext.flake_renumber($${5}$$, $${905}$$, $$app.g$$)' ],
-	[ 'S', 'SELECT FROM ext._flake_minted_elsewhere($$app.g$$)' ],
+	[ 'SC', 'SELECT FROM ext._flake_health_elsewhere()' ],
 	[ '', 'SECURITY LABEL FOR flakeid ON SEQUENCE app.g IS NULL' ],
 	[ 'SO', 'ALTER SCHEMA ext RENAME TO away' ],
 	[ 'SO', 'CREATE FUNCTION ext.more() RETURNS int LANGUAGE sql AS $$SELECT 1$$' ],

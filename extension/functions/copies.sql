@@ -93,12 +93,3 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_accept_restore() IS
 'says that all of this database''s generators are right after a restore to an earlier time, so that warnings of it end; after flake_advance(), flake_detach() and so on; not undone by ROLLBACK; errors: 25006 read-only, 42501 without EXECUTE, which only superusers have at first';
-
-CREATE FUNCTION @extschema@._flake_minted_elsewhere(generator regclass,
-    OUT relation regclass, OUT attribute name, OUT shard int, OUT id bigint, OUT last_id bigint)
-RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'flake_minted_elsewhere'
-LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-
-COMMENT ON FUNCTION @extschema@._flake_minted_elsewhere(regclass) IS
-'ids in the flake_columns() of a generator that this server cannot have minted, though it mints their shard: the largest for each column and shard, and the last one that was minted here; looks at the largest 10000 ids of tables with an index for it that nobody has locked; errors: 42501 without EXECUTE';

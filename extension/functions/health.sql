@@ -28,6 +28,16 @@ LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_health_partitions() IS
 'the tables, PARTITION BY RANGE of an id that has a time and is flake_id() by default, that lack partitions from covered_until on; last_since is when the last one before that begins, if there is one; for the view flake_health';
 
+CREATE FUNCTION @extschema@._flake_health_elsewhere(
+    OUT generator regclass, OUT relation regclass, OUT attribute name,
+    OUT shard int, OUT id bigint, OUT last_id bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'flake_health_elsewhere'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@._flake_health_elsewhere() IS
+'by column and shard the largest id that this server cannot have minted, though it has minted the shard since its start: above last_id; null to a role that may not read it; looks at the 100 largest ids of each table, in the 1000 tables that were created last, by an index on the id, and leaves out what others have locked; for the view flake_health; errors: 42501 without EXECUTE';
+
 -- Each finding is a query of its own, each with the columns of the view.  They find
 -- out what they say without waiting for others, and whatever an owner has done to
 -- his objects, none of them fails.
@@ -110,6 +120,17 @@ WHERE r.timeline IS NOT NULL
   AND (g.ends IS NULL
        OR NOT g.is_wide AND (e.require_attach OR EXISTS (SELECT FROM @extschema@.flake_shard_map))
        OR EXISTS (SELECT FROM @extschema@.flake_shard_state s WHERE s.generator::regclass = g.generator))
+UNION ALL
+SELECT 'critical'::text, 'minted_elsewhere'::text, f.generator::text,
+       format('Shards of which this server has not minted all ids: %s. The first is %s, the last one minted here.'::text,
+              count(DISTINCT f.shard),
+              (array_agg(format('shard %s: in column %s of table %s %s is above %s'::text,
+                                f.shard, quote_ident(f.attribute::text COLLATE "default"), f.relation,
+                                coalesce('id '::text || f.id::text, 'an id'::text), f.last_id)
+                         ORDER BY f.shard, f.relation))[1]),
+       'If another server mints the shard, detach it there or here. If that one is a copy of this server, see the runbook "This server is a copy".'::text
+FROM @extschema@._flake_health_elsewhere() f
+GROUP BY f.generator
 UNION ALL
 SELECT 'notice'::text, 'horizon_hidden'::text, g.generator::text,
        CASE g.hidden

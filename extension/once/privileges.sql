@@ -28,7 +28,7 @@ BEGIN
                   '@extschema@.flake_accept_clock()'::regprocedure,
                   '@extschema@._flake_clock_guard()'::regprocedure,
                   '@extschema@._flake_stat_slots()'::regprocedure,
-                  '@extschema@._flake_minted_elsewhere(regclass)'::regprocedure,
+                  '@extschema@._flake_health_elsewhere()'::regprocedure,
                   '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
         CROSS JOIN LATERAL aclexplode(o.acl) AS e
         WHERE e.grantee <> o.owner
@@ -64,6 +64,6 @@ GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner
 
 -- What other users mint
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@._flake_minted_elsewhere(regclass) TO pg_monitor;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_health_elsewhere() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_clock_guard() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;

@@ -57,22 +57,48 @@ static const struct
 	{"flake_objectid", FLAKE_OBJECTID, 0},
 };
 
-/* The list, with a column added if it is not in it. */
+/* The list, with a column added, which may be in it. */
 static List *
 add_column(List *columns, Oid relation, int32 attribute)
 {
-	ObjectAddress *column;
-	ListCell   *lc;
+	ObjectAddress *column = palloc(sizeof(ObjectAddress));
 
-	foreach(lc, columns)
-	{
-		column = lfirst(lc);
-		if (column->objectId == relation && column->objectSubId == attribute)
-			return columns;
-	}
-	column = palloc(sizeof(ObjectAddress));
 	ObjectAddressSubSet(*column, RelationRelationId, relation, attribute);
 	return lappend(columns, column);
+}
+
+/* For list_sort(): by table, the oldest first, then by number. */
+static int
+compare_columns(const ListCell *a, const ListCell *b)
+{
+	const ObjectAddress *column_a = lfirst(a);
+	const ObjectAddress *column_b = lfirst(b);
+
+	if (column_a->objectId != column_b->objectId)
+		return column_a->objectId < column_b->objectId ? -1 : 1;
+	return (column_a->objectSubId > column_b->objectSubId) -
+		(column_a->objectSubId < column_b->objectSubId);
+}
+
+/* The list, sorted, with each column once. */
+static List *
+sort_columns(List *columns)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	list_sort(columns, compare_columns);
+	foreach(lc, columns)
+	{
+		const ObjectAddress *last = result == NIL ? NULL : llast(result);
+		ObjectAddress *column = lfirst(lc);
+
+		if (last == NULL || last->objectId != column->objectId ||
+			last->objectSubId != column->objectSubId)
+			result = lappend(result, column);
+	}
+	list_free(columns);
+	return result;
 }
 
 /* The list, with the columns added whose defaults depend on an object. */
@@ -168,7 +194,7 @@ flake_find_columns(Oid sequence, Oid function)
 	}
 	if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attribute))
 		columns = add_column(columns, owner, attribute);
-	return columns;
+	return sort_columns(columns);
 }
 
 /* flake_columns(generator regclass) returns setof record */

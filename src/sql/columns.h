@@ -14,7 +14,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The columns that a generator's ids go into, as a list of ObjectAddress. */
+/*
+ * The columns that a generator's ids go into, as a list of ObjectAddress: each once,
+ * those of the oldest tables (by OID) first.
+ */
 extern List *flake_find_columns(Oid sequence, Oid function);
 
 /* What was found in the columns that a generator's ids go into. */

@@ -23,18 +23,14 @@
 #include "access/relation.h"
 #include "access/stratnum.h"
 #include "access/tableam.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_opfamily.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "nodes/nodeFuncs.h"
-#include "nodes/primnodes.h"
-#include "storage/lmgr.h"
+#include "trust/plain_ids.h"
 #include "trust/search.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -149,11 +145,27 @@ integer_type(Oid type)
 }
 
 /*
+ * Whether an index is partial is seen without looking at its predicate: to get that
+ * from the relcache is to evaluate its constant parts.
+ */
+bool
+flake_index_sorts(Relation index, AttrNumber attribute, Oid type, ScanDirection *direction)
+{
+	const FormData_pg_index *form = index->rd_index;
+
+	*direction = index->rd_indoption[0] & INDOPTION_DESC
+		? ForwardScanDirection : BackwardScanDirection;
+	return form->indisvalid && !form->indcheckxmin &&
+		form->indkey.values[0] == attribute &&
+		index->rd_rel->relam == BTREE_AM_OID &&
+		index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
+		index->rd_opcintype[0] == type &&
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
+}
+
+/*
  * An index that sorts a table by an integer column, and how to read it from the
  * largest value on; InvalidOid if there is none.
- *
- * Whether it is partial is seen without looking at its predicate: to get that
- * from the relcache is to evaluate its constant parts.
  */
 static Oid
 find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *direction)
@@ -168,19 +180,9 @@ find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *directio
 	foreach(lc, indexes)
 	{
 		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
-		const FormData_pg_index *form = index->rd_index;
 
-		if (form->indisvalid && !form->indcheckxmin &&
-			form->indkey.values[0] == attribute &&
-			index->rd_rel->relam == BTREE_AM_OID &&
-			index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
-			index->rd_opcintype[0] == type &&
-			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-		{
+		if (flake_index_sorts(index, attribute, type, direction))
 			found = RelationGetRelid(index);
-			*direction = index->rd_indoption[0] & INDOPTION_DESC
-				? ForwardScanDirection : BackwardScanDirection;
-		}
 		index_close(index, NoLock);
 		if (OidIsValid(found))
 			break;
@@ -317,68 +319,6 @@ lock_inheritors(Oid relation)
 	return found;
 }
 
-/* For looking for calls of the extension's functions, but for one. */
-typedef struct OwnCalls
-{
-	Oid			extension;
-	Node	   *topmost;
-} OwnCalls;
-
-static bool
-calls_own(Node *node, OwnCalls *calls)
-{
-	if (node == NULL || node == calls->topmost)
-		return false;
-	if (IsA(node, FuncExpr) &&
-		getExtensionOfObject(ProcedureRelationId,
-							 ((FuncExpr *) node)->funcid) == calls->extension)
-		return true;
-	return expression_tree_walker(node, calls_own, calls);
-}
-
-/*
- * Whether a column gets ids as they are, cast to its type, if it gets any by its
- * default; and not such as flake_to_text() or flake_seal() make of them.
- */
-static bool
-gets_plain_ids(Relation rel, AttrNumber attribute, Oid function)
-{
-	TupleConstr *constr = RelationGetDescr(rel)->constr;
-	OwnCalls	calls = {0};
-	Node	   *value = NULL;
-
-	calls.extension = getExtensionOfObject(ProcedureRelationId, function);
-	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
-	{
-		if (constr->defval[i].adnum == attribute)
-			value = stringToNode(constr->defval[i].adbin);
-	}
-	for (calls.topmost = value; calls.topmost != NULL;)
-	{
-		if (IsA(calls.topmost, RelabelType))
-			calls.topmost = (Node *) ((RelabelType *) calls.topmost)->arg;
-		else if (IsA(calls.topmost, CoerceViaIO))
-			calls.topmost = (Node *) ((CoerceViaIO *) calls.topmost)->arg;
-		else if (IsA(calls.topmost, CoerceToDomain))
-			calls.topmost = (Node *) ((CoerceToDomain *) calls.topmost)->arg;
-		else if (IsA(calls.topmost, FuncExpr) &&
-				 (((FuncExpr *) calls.topmost)->funcformat == COERCE_IMPLICIT_CAST ||
-				  ((FuncExpr *) calls.topmost)->funcformat == COERCE_EXPLICIT_CAST))
-			calls.topmost = linitial(((FuncExpr *) calls.topmost)->args);
-		else
-			break;
-	}
-	if (calls.topmost != NULL && IsA(calls.topmost, FuncExpr))
-	{
-		char	   *name = get_func_name(((FuncExpr *) calls.topmost)->funcid);
-
-		if (name == NULL ||
-			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0))
-			calls.topmost = NULL;
-	}
-	return !calls_own(value, &calls);
-}
-
 static void
 search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 {
@@ -398,7 +338,7 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",
 									   format_type_be(search->type)));
-	if (OidIsValid(function) && !gets_plain_ids(rel, attribute, function))
+	if (OidIsValid(function) && !flake_gets_plain_ids(rel, attribute, function, MaxAllocSize))
 		cannot_search(search, "Its default makes something else of ids.");
 	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
 		search_table(search, lfirst_oid(lc), NameStr(form->attname));
@@ -412,68 +352,6 @@ flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *h
 
 	search_tree(&search, rel, attribute, function);
 	return search;
-}
-
-/* The same for one table, which is locked. */
-static void
-search_largest_of(Relation rel, const char *attribute_name, int64 below, int limit,
-				  void (*visit) (int64 id, void *arg), void *arg)
-{
-	AttrNumber	attribute = get_attnum(RelationGetRelid(rel), attribute_name);
-	ScanDirection direction = BackwardScanDirection;
-	Snapshot	snapshot;
-	Relation	index;
-	Oid			index_id;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel) ||
-		attribute <= InvalidAttrNumber ||
-		getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != INT8OID)
-		return;
-	index_id = find_index(rel, attribute, INT8OID, &direction);
-	if (!OidIsValid(index_id))
-		return;
-	index = index_open(index_id, NoLock);
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	ScanKeyInit(&key, attribute, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(below));
-	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
-	while (limit-- > 0 &&
-		   HeapTupleIsValid(tuple = systable_getnext_ordered(scan, direction)))
-	{
-		bool		isnull;
-
-		CHECK_FOR_INTERRUPTS();
-		visit(DatumGetInt64(heap_getattr(tuple, attribute, RelationGetDescr(rel), &isnull)),
-			  arg);
-	}
-	systable_endscan_ordered(scan);
-	UnregisterSnapshot(snapshot);
-	index_close(index, NoLock);
-}
-
-void
-flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
-					 void (*visit) (int64 id, void *arg), void *arg, Oid function)
-{
-	char	   *name = get_attname(RelationGetRelid(rel), attribute, false);
-	ListCell   *lc;
-
-	if (!gets_plain_ids(rel, attribute, function))
-		return;
-	foreach(lc, find_all_inheritors(RelationGetRelid(rel), NoLock, NULL))
-	{
-		Relation	part;
-
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			continue;
-		part = try_relation_open(lfirst_oid(lc), NoLock);
-		if (part == NULL)
-			continue;
-		search_largest_of(part, name, below, limit, visit, arg);
-		relation_close(part, NoLock);
-	}
 }
 
 /*

@@ -11,6 +11,7 @@
 #define FLAKEID_SEARCH_H
 
 #include "access/attnum.h"
+#include "access/sdir.h"
 #include "utils/relcache.h"
 
 #pragma GCC visibility push(hidden)
@@ -37,14 +38,11 @@ extern Search flake_search_tree(Relation rel, AttrNumber attribute, int64 below,
 								const char *hint, Oid function);
 
 /*
- * Calls visit for the ids in a bigint column, with all of its partitions and
- * children, from the largest on: in each table for up to limit ids above a bound.
- * For what watches: tables without an index for it, and those that somebody has
- * locked, are left out, and all if the default makes something else of ids.  The
- * relation is locked.
+ * Whether an index, which is open, sorts its table by an integer column, and no row is
+ * missing in it; and how to read it from the largest value on.
  */
-extern void flake_search_largest(Relation rel, AttrNumber attribute, int64 below, int limit,
-								 void (*visit) (int64 id, void *arg), void *arg, Oid function);
+extern bool flake_index_sorts(Relation index, AttrNumber attribute, Oid type,
+							  ScanDirection *direction);
 
 #pragma GCC visibility pop
 

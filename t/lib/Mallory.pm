@@ -134,7 +134,6 @@ my %arguments = (
 	  ],
 	'_flake_minting_defaults(oid[])' =>
 	  [ [ "ARRAY(SELECT oid FROM pg_catalog.pg_class)" ] ],
-	'_flake_minted_elsewhere(regclass)' => [ map { [$_] } @generators ],
 	'_flake_restore_of(regclass)'       => [ map { [$_] } @generators ],
 	'_flake_restored()'                 => [ [] ],
 	'flake_accept_restore()'            => [ [] ],
@@ -337,6 +336,7 @@ my %arguments = (
 	'_flake_health_horizon(regclass)'  => [ map { [$_] } @generators ],
 	'_flake_health_partitions()'       => [ [] ],
 	'_flake_health_settings()'         => [ [] ],
+	'_flake_health_elsewhere()'        => [ [] ],
 	'_flake_stranger(oid, oid)'        => [
 		[
 			"CAST('tmpl' AS pg_catalog.regnamespace)",

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * search_newest.c
+ *	  The largest ids in a table of anybody's, for what watches.
+ *
+ * As in search.c nothing of the owner's is executed.  And nobody is waited for,
+ * nothing that was dropped meanwhile is an error, and a table costs a bounded number
+ * of reads: only the end of an index is looked at.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/skey.h"
+#include "access/stratnum.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "trust/search.h"
+#include "trust/search_newest.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/syscache.h"
+
+/* So many ids of a table are looked at. */
+#define NEWEST_IDS		100
+
+/* And so many entries of its index, also of rows that were deleted. */
+#define NEWEST_ENTRIES	1000
+
+/* An index to read from the largest id on, locked; NULL if there is none. */
+static Relation
+open_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
+{
+	List	   *indexes = RelationGetIndexList(rel);
+	ListCell   *lc;
+	Relation	found = NULL;
+
+	foreach(lc, indexes)
+	{
+		Relation	index;
+
+		/*
+		 * REINDEX keeps it locked.  Nobody drops it while the table is
+		 * locked.
+		 */
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			continue;
+		index = index_open(lfirst_oid(lc), NoLock);
+		if (flake_index_sorts(index, attribute, INT8OID, direction))
+		{
+			found = index;
+			break;
+		}
+		index_close(index, AccessShareLock);
+	}
+	list_free(indexes);
+	return found;
+}
+
+void
+flake_search_newest(Relation rel, AttrNumber attribute, int64 below,
+					FlakeIdVisitor visit, void *arg)
+{
+	ScanDirection direction = BackwardScanDirection;
+	Relation	index;
+	ScanKeyData key;
+	IndexScanDesc scan;
+	TupleTableSlot *row;
+	int			ids = 0;
+
+	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel) ||
+		getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != INT8OID)
+		return;
+	index = open_index(rel, attribute, &direction);
+	if (index == NULL)
+		return;
+
+	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(below));
+	row = table_slot_create(rel, NULL);
+	scan = flake_index_beginscan(rel, index, GetActiveSnapshot(), 1);
+	index_rescan(scan, &key, 1, NULL, 0);
+	for (int entries = 0; ids < NEWEST_IDS && entries < NEWEST_ENTRIES; entries++)
+	{
+		bool		isnull;
+		Datum		value;
+
+		CHECK_FOR_INTERRUPTS();
+		if (index_getnext_tid(scan, direction) == NULL)
+			break;
+		if (!index_fetch_heap(scan, row))
+			continue;
+		value = slot_getattr(row, attribute, &isnull);
+		if (!isnull)
+			visit(DatumGetInt64(value), arg);
+		ids++;
+	}
+	index_endscan(scan);
+	ExecDropSingleTupleTableSlot(row);
+	index_close(index, AccessShareLock);
+}
+
+List *
+flake_children(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	List	   *children = NIL;
+	Relation	inherits;
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		has_subclass;
+
+	/* find_inheritance_children() fails if the table has been dropped. */
+	if (!HeapTupleIsValid(tuple))
+		return NIL;
+	has_subclass = ((Form_pg_class) GETSTRUCT(tuple))->relhassubclass;
+	ReleaseSysCache(tuple);
+	if (!has_subclass)
+		return NIL;
+
+	inherits = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(inherits, InheritsParentIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		children = lappend_oid(children,
+							   ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid);
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
+	list_sort(children, list_oid_cmp);
+	return children;
+}
