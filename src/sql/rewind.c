@@ -81,7 +81,7 @@ advice(const Generator *generator, int64 below, int64 id, int64 horizon)
 						 (long long) below);
 	else
 		appendStringInfo(&text, " While others mint, pass flake_upper(now() + interval '%lld s', flake_layout_of(%s)).",
-						 (long long) (ahead_us / USECS_PER_SEC + 5),
+						 (long long) ahead_us / USECS_PER_SEC + 5,
 						 generator_literal(generator->sequence));
 	return text.data;
 }
