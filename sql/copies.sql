@@ -153,6 +153,8 @@ SELECT count(*) FROM flake_renumber('{2905,2906}', '{3905,3906}', 'copies_id');
 RESET ROLE;
 \set VERBOSITY terse
 SELECT count(*) FROM flake_renumber('{2905}', '{4905}', 'copies_id');
+INSERT INTO copies_a DEFAULT VALUES;
+INSERT INTO copies_b DEFAULT VALUES;
 DROP TABLE copies_short, copies_other, copies_elsewhere;
 DROP SEQUENCE copies_more;
 

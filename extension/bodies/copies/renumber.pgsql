@@ -53,7 +53,7 @@ BEGIN
 
     -- What mints in a way that is not understood could go on to mint an old shard.
     used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE d.shard IS NULL AND pg_has_role(d.owner, 'MEMBER') ORDER BY d.description);
+                  WHERE d.shard IS NULL AND pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
@@ -63,9 +63,9 @@ BEGIN
 
     -- Anybody can write a default, so those of others are no error.
     used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE (d.shard IS NULL OR d.shard = ANY (old_shards)) AND NOT pg_has_role(d.owner, 'MEMBER') ORDER BY d.description);
+                  WHERE (d.shard IS NULL OR d.shard = ANY (old_shards)) AND NOT pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
     IF used <> '{}' THEN
-        RAISE WARNING USING ERRCODE = 'warning',
+        RAISE WARNING USING
             MESSAGE = 'defaults of other owners stay as they are',
             DETAIL = format('They may mint an old shard: the default of %s.', array_to_string(used, ', ')),
             HINT = 'The old shards are detached, so such a default is an error until its owner has changed it.';
@@ -124,7 +124,7 @@ BEGIN
         FROM pg_settings s JOIN unnest(old_shards, new_shards) AS u (old, new) ON s.setting = u.old::text
         WHERE s.name = 'flakeid.shard' AND s.source IN ('configuration file', 'command line', 'environment variable');
         IF FOUND THEN
-            RAISE WARNING USING ERRCODE = 'warning',
+            RAISE WARNING USING
                 MESSAGE = format('setting "flakeid.shard" is still %s', problem.setting),
                 DETAIL = 'It is set in a file or on the command line, which no function can change.',
                 HINT = format('Set it to %s there.', problem.new);
