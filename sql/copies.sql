@@ -100,7 +100,7 @@ SELECT flake_renumber('{5}', '{6}', 'copies_id');
 ALTER TABLE copies_a ADD odd bigint DEFAULT coalesce(flake_id(5, 'copies_id'), 1);
 SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
 ALTER TABLE copies_a DROP odd;
-CREATE DOMAIN copies_domain AS bigint DEFAULT flake_id(5);
+CREATE DOMAIN copies_domain AS bigint DEFAULT flake_id(5, 'copies_id');
 SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
 DROP DOMAIN copies_domain;
 SELECT flake_renumber('{1}', '{2}', 'pg_class');
@@ -121,6 +121,42 @@ INSERT INTO copies_a DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('c
 INSERT INTO copies_b DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('copies_id'));
 SELECT flake_id(5, 'copies_id');
 SELECT shard, state FROM flake_shards WHERE generator = 'copies_id'::regclass AND shard IN (5, 6, 905, 906) ORDER BY shard;
+
+-- a second time, and other forms of a check
+CREATE TABLE copies_in (id bigint DEFAULT flake_id(905, 'copies_id'),
+                        CONSTRAINT is_in CHECK (flake_shard(id, 'ts:41 shard:13 seq:10 epoch=2026-01-01') IN (905, 17)) NO INHERIT);
+SELECT count(*) FROM flake_renumber('{905,906}', '{1905,1906}', 'copies_id');
+SELECT conrelid::regclass, connoinherit, regexp_replace(pg_get_expr(conbin, conrelid), '.* = ', '')
+FROM pg_constraint WHERE contype = 'c' AND conname LIKE 'is\_%' ORDER BY conrelid::regclass::text COLLATE "C";
+INSERT INTO copies_a DEFAULT VALUES;
+INSERT INTO copies_b DEFAULT VALUES;
+INSERT INTO copies_in DEFAULT VALUES;
+DROP TABLE copies_in;
+
+-- Defaults of others: those that do not concern it are not looked at
+SELECT flake_create_generator('copies_more', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
+GRANT USAGE, UPDATE ON SEQUENCE copies_id TO copies_user;
+CREATE TABLE copies_short (id bigint DEFAULT flake_id(1), odd bigint DEFAULT flake_id(1) + 0);
+CREATE TABLE copies_other (id bigint DEFAULT flake_id(1, 'copies_more') + flake_id(1, 'copies_more'), unset bigint DEFAULT flake_id() + 0);
+CREATE TABLE copies_elsewhere (id bigint DEFAULT flake_id(9, 'copies_id'));
+SET ROLE copies_user;
+SELECT count(*) FROM flake_renumber('{1905,1906}', '{2905,2906}', 'copies_id');
+RESET ROLE;
+-- those that do are named
+\set VERBOSITY default
+ALTER TABLE copies_elsewhere ADD old bigint DEFAULT flake_id(2905, 'copies_id'), ADD odd bigint DEFAULT flake_id(2905, 'copies_id') + 0,
+    ADD two bigint DEFAULT flake_id(2905, 'copies_id') + flake_id(2906, 'copies_id'),
+    ADD mixed bigint DEFAULT flake_id(2905, 'copies_id') + flake_id(2906, 'copies_more');
+SET ROLE copies_user;
+SELECT count(*) FROM flake_renumber('{2905,2906}', '{905,3906}', 'copies_id', dry_run => true);
+SELECT count(*) FROM flake_renumber('{2905,2906}', '{3905,3906}', 'copies_id');
+RESET ROLE;
+\set VERBOSITY terse
+SELECT count(*) FROM flake_renumber('{2905}', '{4905}', 'copies_id');
+INSERT INTO copies_a DEFAULT VALUES;
+INSERT INTO copies_b DEFAULT VALUES;
+DROP TABLE copies_short, copies_other, copies_elsewhere;
+DROP SEQUENCE copies_more;
 
 -- The setting, of roles and databases
 ALTER ROLE copies_user SET flakeid.shard = 4005;

@@ -192,6 +192,38 @@ DELETE FROM flake_shard_state WHERE shard = -1;
 SELECT flake_attach(5), flake_release('ROLLBACK');
 SELECT * FROM flake_lease('billing-7', '1 hour');
 ));
+
+# flake_renumber() waits for those who insert rows, and for another one.
+ask($one,
+	'CREATE TABLE twice (a bigint DEFAULT flake_id(1001), b bigint DEFAULT flake_id(1002))');
+ask($one, 'BEGIN; INSERT INTO twice DEFAULT VALUES');
+send_query($two, "SELECT count(*) FROM flake_renumber('{1001}', '{1101}')");
+send_query($three, "SELECT count(*) FROM flake_renumber('{1002}', '{1102}')");
+wait_for_waiters($main, 2);
+is(value($one, 'INSERT INTO twice DEFAULT VALUES RETURNING 1'),
+	1, 'who inserts rows goes on to do so while shards are to be renumbered');
+ask($one, 'COMMIT');
+foreach my $session ($two, $three)
+{
+	my ($out, $err) = get_answer($session);
+	is($err, '', 'shards are renumbered after that, by two at once');
+}
+is( value($one,
+		'INSERT INTO twice DEFAULT VALUES RETURNING flake_shard(a) + flake_shard(b)'),
+	1101 + 1102,
+	'each has the numbers that it got');
+
+# A shard is not attached that somebody has just detached, attached or leased.
+foreach my $change ('flake_detach(1201)', 'flake_attach(1202)')
+{
+	my ($shard) = $change =~ /(\d+)/;
+
+	ask($one, "BEGIN; SELECT $change");
+	send_query($two, "SELECT flake_renumber('{1101}', '{$shard}')");
+	wait_for_waiters($main, 1, "locktype = 'advisory'");
+	ask($one, 'COMMIT');
+	like((get_answer($two))[1], qr/55000/, "$change: its shard is in use then");
+}
 end_session($_) foreach $one, $two, $three, $four;
 
 $main->stop;

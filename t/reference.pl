@@ -364,9 +364,9 @@ foreach my $file (files_in('extension', qr/\.sql$/))
 {
 	my $text = slurp_file($file);
 
-	while ($text =~ /RAISE (?:EXCEPTION|WARNING) USING ERRCODE = '(\w+)',\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
+	while ($text =~ /RAISE (?:EXCEPTION USING ERRCODE = '(\w+)',|WARNING USING)\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
 	{
-		my ($condition, $message, $begin) = ($1, $2, $-[0]);
+		my ($condition, $message, $begin) = ($1 // '01000', $2, $-[0]);
 		my $code = $condition =~ /^$sqlstate$/ ? $condition
 		  : $code_of{ uc $condition } // die("$condition?");
 		my $before = substr $text, 0, $begin;

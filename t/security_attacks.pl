@@ -485,7 +485,8 @@ foreach my $attack (@attacks)
 }
 
 # What she does in a transaction for whose end the call waits: name => as superuser,
-# her statements, the call, its code, and what she does by then in other sessions.
+# her statements, the call, its code, what she does by then in other sessions, and
+# a query for what is true afterwards.
 my @races = (
 	[
 		'the default partition gets a check',
@@ -533,11 +534,34 @@ my @races = (
 		'23505',
 		'ALTER TABLE mal.t RENAME TO t_old; SELECT mal.replaced()'
 	],
+	[
+		'a generator is replaced, with its schema',
+		'CREATE SCHEMA a AUTHORIZATION alice; SET ROLE mallory;'
+		  . q{ SELECT ext.flake_create_generator('mal.g'); GRANT USAGE ON SEQUENCE mal.g TO alice; SET ROLE alice;}
+		  . q{ CREATE TABLE a.t (id bigint DEFAULT ext.flake_id(5, 'mal.g')); GRANT USAGE ON SCHEMA a TO mallory; GRANT ALL ON a.t TO mallory},
+		'LOCK TABLE a.t IN ACCESS SHARE MODE',
+		q{SELECT ext.flake_renumber('{5}', '{905}', 'mal.g')},
+		'none',
+		q{ALTER SCHEMA mal RENAME TO mal_old; CREATE SCHEMA mal; SELECT ext.flake_create_generator('mal.g')},
+		q{SELECT pg_get_expr(adbin, adrelid) = $$ext.flake_id(905, 'mal.g'::regclass)$$ AND to_regnamespace('mal_old') IS NULL FROM pg_attrdef WHERE adrelid = 'a.t'::regclass}
+	],
+	[
+		'the parent of a partition is replaced, with its schema',
+		'CREATE SCHEMA a AUTHORIZATION alice; SET ROLE mallory; CREATE SCHEMA s; CREATE SCHEMA s2; GRANT ALL ON SCHEMA s, s2 TO alice; SET ROLE alice;'
+		  . ' CREATE TABLE s2.p (id bigint, CONSTRAINT is_5 CHECK (ext.flake_shard(id) = 5));'
+		  . ' CREATE TABLE s.p (id bigint, CONSTRAINT is_5 CHECK (ext.flake_shard(id) = 5)) PARTITION BY RANGE (id);'
+		  . ' CREATE TABLE a.p1 PARTITION OF s.p (id DEFAULT ext.flake_id(5)) DEFAULT; GRANT ALL ON s.p TO mallory',
+		'LOCK TABLE ONLY s.p IN ACCESS SHARE MODE',
+		q{SELECT ext.flake_renumber('{5}', '{905}')},
+		'none',
+		'ALTER SCHEMA s RENAME TO s_old; ALTER SCHEMA s2 RENAME TO s',
+		q{SELECT pg_get_constraintdef(k.oid) NOT LIKE '%905%' FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid WHERE c.relname = 'p' AND c.relkind = 'r'}
+	],
 );
 
 foreach my $race (@races)
 {
-	my ($name, $superuser, $mallory, $call, $expected, $meanwhile) = @$race;
+	my ($name, $superuser, $mallory, $call, $expected, $meanwhile, $check) = @$race;
 	my $db = 'race_' . ++$n;
 
 	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
@@ -561,6 +585,7 @@ foreach my $race (@races)
 			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
 		'',
 		"$name: nothing of hers is executed as another");
+	is($node->safe_psql($db, $check), 't', "$name: nothing else is changed") if $check;
 	end_session($hers, $caller);
 }
 

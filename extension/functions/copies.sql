@@ -8,28 +8,39 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_detach_all(regclass) IS
 'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
-CREATE FUNCTION @extschema@._flake_minting_defaults(tables oid[],
-    OUT relation regclass, OUT attribute name, OUT shard int, OUT source regclass, OUT is_named boolean)
+CREATE FUNCTION @extschema@._flake_minting_defaults(generator regclass,
+    OUT relation oid, OUT attribute name, OUT owner oid, OUT description text, OUT shard int, OUT is_named boolean)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT m.relation, m.attname, m.shard::int, coalesce(m.generator, '@extschema@.flake_default'::pg_catalog.regclass), m.generator IS NOT NULL
-    FROM (SELECT f.adrelid::pg_catalog.regclass AS relation, a.attname,
-                 substring(pg_catalog.pg_get_expr(f.adbin, f.adrelid) FROM '^[^(]*flake_id\((\d+)(?:, ''.*''::regclass)?\)$'::text) AS shard,
-                 (SELECT g.oid::pg_catalog.regclass FROM pg_catalog.pg_depend s JOIN pg_catalog.pg_class g ON g.oid = s.refobjid AND g.relkind = 'S'
-                  WHERE s.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND s.objid = f.oid AND s.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid) AS generator
-          FROM pg_catalog.pg_attrdef f
-          JOIN pg_catalog.pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
-          WHERE f.adrelid = ANY (tables)
-            AND EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass::pg_catalog.oid AND d.objid = f.oid
-                          AND d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass::pg_catalog.oid
-                          AND d.refobjid IN ('@extschema@.flake_id(int)'::pg_catalog.regprocedure::pg_catalog.oid, '@extschema@.flake_id(int, regclass)'::pg_catalog.regprocedure::pg_catalog.oid))) AS m
-    WHERE m.shard IS NOT NULL;
+\i bodies/copies/minting_defaults.sql
 END;
 
-COMMENT ON FUNCTION @extschema@._flake_minting_defaults(oid[]) IS
-'the columns of tables whose default is flake_id(shard) or flake_id(shard, generator); for functions of flakeid';
+COMMENT ON FUNCTION @extschema@._flake_minting_defaults(regclass) IS
+'the defaults of columns that may mint from a generator, and of domains, which have no relation; with the shard of flake_id(shard) and flake_id(shard, generator), and null if it is not known; for flake_renumber()';
+
+CREATE FUNCTION @extschema@._flake_shard_checks(generator regclass, old_shards int[], new_shards int[],
+    OUT relation oid, OUT command text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET quote_all_identifiers = off
+SET standard_conforming_strings = on
+BEGIN ATOMIC
+\i bodies/copies/shard_checks.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_shard_checks(regclass, int[], int[]) IS
+'the checks of the shard on columns whose defaults mint an old one, and the commands that let them allow the new one, too; for flake_renumber()';
+
+CREATE FUNCTION @extschema@._flake_lock_shard(ticket @extschema@._flake_ticket, shard int, generator regclass)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_lock_shard'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_lock_shard(@extschema@._flake_ticket, int, regclass) IS
+'keeps others from attaching, detaching and leasing a shard until the end of the transaction; for flake_renumber(); errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
 
 CREATE FUNCTION @extschema@._flake_renumber_guarded(ticket @extschema@._flake_ticket,
     old_shards int[], new_shards int[], generator regclass, dry_run boolean)
@@ -55,7 +66,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults that are not understood, 42501 unless the user is the owner of all tables or may be, may set what is set, and has USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; a warning lists defaults of owners that the user cannot be, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)

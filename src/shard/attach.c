@@ -30,6 +30,7 @@
 
 PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
+PG_FUNCTION_INFO_V1(flake_lock_shard);
 
 Generator *
 flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
@@ -247,5 +248,21 @@ flake_attach(PG_FUNCTION_ARGS)
 
 	/* What is opened next goes by the new state. */
 	(void) flake_slot_close(slot.slot);
+	PG_RETURN_VOID();
+}
+
+/*
+ * _flake_lock_shard(ticket _flake_ticket, shard int, generator regclass) returns void
+ *
+ * Keeps others from changing the state of a shard until the end of the
+ * transaction, so that it can be looked at before it is changed.
+ */
+Datum
+flake_lock_shard(PG_FUNCTION_ARGS)
+{
+	Generator  *generator;
+
+	(void) begin_change(PG_GETARG_OID(2), PG_GETARG_INT32(1), fcinfo->flinfo->fn_oid,
+						"flake_renumber()", &generator);
 	PG_RETURN_VOID();
 }

@@ -1,12 +1,13 @@
 DECLARE
-    layout pg_catalog.text := @extschema@.flake_layout_of(generator);
     shard_count bigint := (@extschema@.flake_layout_info(@extschema@.flake_layout_of(generator))).shards;
     is_default boolean := generator = '@extschema@.flake_default'::regclass;
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
-    minting pg_catalog.oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
-                                      '@extschema@.flake_id(int, regclass)'::regprocedure];
-    tables pg_catalog.oid[];    -- whose defaults call these
-    locked pg_catalog.oid[] := '{}';
+    began pg_catalog.timestamptz := clock_timestamp();
+    tables pg_catalog.oid[];    -- those to be changed
+    schemas pg_catalog.oid[];
+    locks pg_catalog.oid[];     -- the tables to be locked
+    locked pg_catalog.oid[];
+    first pg_catalog.oid;       -- the one of these to wait for
     problem pg_catalog.record;
     used pg_catalog.text[];
     steps pg_catalog.text[] := '{}';
@@ -25,40 +26,49 @@ BEGIN
             DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shard_count - 1);
     END IF;
 
-    -- Nobody else changes the defaults, names or owners of these from here on.
     PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+
+    -- As in flake_migrate(): tables are locked all at once or not at all, and what was
+    -- looked up before is looked up again.  Those who insert rows go on to a lock of
+    -- the shard, so tables are locked before shards.
     LOOP
-        tables := ARRAY(SELECT DISTINCT f.adrelid
-                        FROM pg_depend d
-                        JOIN pg_attrdef f ON d.classid = 'pg_attrdef'::regclass AND f.oid = d.objid
-                        JOIN pg_class c ON c.oid = f.adrelid AND c.relpersistence <> 't'
-                        WHERE d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting)
-                        ORDER BY f.adrelid);
-        EXIT WHEN tables <@ locked;
-        PERFORM @extschema@._flake_guard_relation(ticket, t::oid, false) FROM unnest(tables) AS t;
-        PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (tables)));
-        locked := locked || tables;
+        tables := ARRAY(SELECT d.relation FROM @extschema@._flake_minting_defaults(generator) AS d
+                        WHERE d.shard = ANY (old_shards) AND pg_has_role(d.owner, 'MEMBER')
+                        UNION
+                        SELECT k.relation FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k);
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = generator OR oid = ANY (tables));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        -- LOCK TABLE takes no foreign tables.
+        locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (tables) AND relkind <> 'f' ORDER BY oid);
+        EXIT WHEN dry_run OR locks = locked;
+        first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
+        locked := CASE WHEN first IS NULL THEN locks END;
     END LOOP;
+    IF NOT dry_run THEN
+        PERFORM @extschema@._flake_guard_relation(ticket, oid::oid, false) FROM pg_class WHERE oid = ANY (tables) AND relkind = 'f';
+        FOR problem IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
+            PERFORM @extschema@._flake_lock_shard(ticket, problem.s, generator);
+        END LOOP;
+    END IF;
 
     -- What mints in a way that is not understood could go on to mint an old shard.
-    used := ARRAY(
-        SELECT o.object
-        FROM (SELECT pg_describe_object('pg_class'::regclass, f.adrelid, f.adnum) AS object
-              FROM pg_attrdef f
-              WHERE f.adrelid = ANY (tables)
-                AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
-                                                      AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting))
-                AND pg_get_expr(f.adbin, f.adrelid) !~ '^[^(]*flake_id\((\d+(, ''.*''::regclass)?)?\)$'
-              UNION ALL
-              SELECT pg_describe_object(d.classid, d.objid, 0)
-              FROM pg_depend d
-              WHERE d.classid = 'pg_type'::regclass AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting)) AS o
-        ORDER BY 1);
+    used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
+                  WHERE d.shard IS NULL AND pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
             DETAIL = format('Not understood is the default of %s.', array_to_string(used, ', ')),
             HINT = 'Let such defaults be a call of flake_id() with nothing but constants.';
+    END IF;
+
+    -- Anybody can write a default, so those of others are no error.
+    used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
+                  WHERE (d.shard IS NULL OR d.shard = ANY (old_shards)) AND NOT pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
+    IF used <> '{}' THEN
+        RAISE WARNING USING
+            MESSAGE = 'defaults of other owners stay as they are',
+            DETAIL = format('They may mint an old shard: the default of %s.', array_to_string(used, ', ')),
+            HINT = 'The old shards are detached, so such a default is an error until its owner has changed it.';
     END IF;
 
     -- One that is in use may be the original's.
@@ -68,8 +78,7 @@ BEGIN
               UNION ALL
               SELECT n.shard, 'flake_shard_map: ' || m.server FROM @extschema@.flake_shard_map m JOIN unnest(new_shards) AS n (shard) ON m.shards @> n.shard
               UNION ALL
-              SELECT d.shard, 'default of ' || d.relation FROM @extschema@._flake_minting_defaults(tables) AS d
-              WHERE d.source = _flake_renumber_guarded.generator) AS u (shard, why)
+              SELECT d.shard, 'default of ' || d.relation::regclass FROM @extschema@._flake_minting_defaults(generator) AS d) AS u (shard, why)
         WHERE u.shard = ANY (new_shards)
         ORDER BY u.shard, u.why);
     IF used <> '{}' THEN
@@ -79,27 +88,12 @@ BEGIN
             HINT = 'Take shards that the original does not mint, nor another server.';
     END IF;
 
-    -- Checks of the shard first: they allow both then.  Those that are inherited
-    -- change with their parents'.
+    -- Checks of the shard first: they allow both then.
     steps := steps || coalesce((
-        SELECT array_agg(ARRAY[k.relowner::text, k.oid::regclass::text, k.oid::text,
-                   format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I CHECK (%s.flake_shard(%I%s, %L::%s.flake_layout) = ANY (%L::int[])) NOT VALID',
-                          k.oid::regclass, k.conname, k.conname, '@extschema@', k.attname,
-                          CASE WHEN k.atttypid <> 'bigint'::regtype THEN '::bigint' END, layout, '@extschema@', k.allowed::text)]
-                   ORDER BY (SELECT count(*) FROM pg_partition_ancestors(k.oid)), k.oid, k.conname)
-        FROM (SELECT DISTINCT c.oid, c.relowner, k.conname, a.attname, a.atttypid, ARRAY[u.old, u.new] AS allowed
-              FROM @extschema@._flake_minting_defaults(tables) AS d
-              JOIN unnest(old_shards, new_shards) AS u (old, new) ON u.old = d.shard
-              -- of the table, or of what it is a partition of
-              CROSS JOIN LATERAL (SELECT d.relation::oid UNION SELECT p.relid FROM pg_partition_ancestors(d.relation) AS p) AS t (relation)
-              JOIN pg_class c ON c.oid = t.relation
-              JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = d.attribute
-              JOIN pg_constraint k ON k.conrelid = c.oid AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum] AND k.coninhcount = 0
-              CROSS JOIN LATERAL (VALUES (format('CHECK ((%s.flake_shard(%I', '@extschema@', a.attname)),
-                                         (format('CHECK ((%s.flake_shard((%I)::bigint', '@extschema@', a.attname))) AS begins (text)
-              WHERE d.source = _flake_renumber_guarded.generator
-                AND starts_with(pg_get_constraintdef(k.oid), begins.text)
-                AND substr(pg_get_constraintdef(k.oid), length(begins.text) + 1) ~ format('^(, ''[^'']*''::.*flake_layout)?\) = %s\)\)', u.old)) AS k), '{}');
+        SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, k.command]
+                   ORDER BY (SELECT count(*) FROM pg_partition_ancestors(c.oid)), c.oid, k.command)
+        FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k
+        JOIN pg_class c ON c.oid = k.relation), '{}');
 
     steps := steps || coalesce((
         SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text,
@@ -107,10 +101,10 @@ BEGIN
                           c.oid::regclass, d.attribute, '@extschema@', u.new,
                           CASE WHEN d.is_named THEN format(', %L::regclass', generator::text) END)]
                    ORDER BY c.oid, d.attribute)
-        FROM @extschema@._flake_minting_defaults(tables) AS d
+        FROM @extschema@._flake_minting_defaults(generator) AS d
         JOIN unnest(old_shards, new_shards) AS u (old, new) ON u.old = d.shard
         JOIN pg_class c ON c.oid = d.relation
-        WHERE d.source = _flake_renumber_guarded.generator), '{}');
+        WHERE pg_has_role(d.owner, 'MEMBER')), '{}');
 
     -- flake_id() without a shard mints from flake_default.
     IF is_default THEN
@@ -130,7 +124,7 @@ BEGIN
         FROM pg_settings s JOIN unnest(old_shards, new_shards) AS u (old, new) ON s.setting = u.old::text
         WHERE s.name = 'flakeid.shard' AND s.source IN ('configuration file', 'command line', 'environment variable');
         IF FOUND THEN
-            RAISE WARNING USING ERRCODE = '01000',
+            RAISE WARNING USING
                 MESSAGE = format('setting "flakeid.shard" is still %s', problem.setting),
                 DETAIL = 'It is set in a file or on the command line, which no function can change.',
                 HINT = format('Set it to %s there.', problem.new);
@@ -140,8 +134,7 @@ BEGIN
     IF NOT dry_run THEN
         PERFORM @extschema@.flake_detach(s, generator) FROM unnest(old_shards) AS s;
         PERFORM @extschema@.flake_attach(s, NULL::bigint, generator) FROM unnest(new_shards) AS s;
-        PERFORM @extschema@._flake_execute_steps(ticket, ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (tables)),
-                                                 tables, '{}'::oid[], steps, false);
+        PERFORM @extschema@._flake_execute_steps(ticket, schemas, tables || generator::oid, '{}'::oid[], steps, false);
     END IF;
     RETURN QUERY
         SELECT format('SELECT %s.flake_detach(%s, %L)', '@extschema@', s, generator) FROM unnest(old_shards) AS s
