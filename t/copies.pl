@@ -25,6 +25,7 @@ my $statements = $block->{text};
 my $main = start_server(
 	'main',
 	allows_streaming => 1,
+	conf => 'max_prepared_transactions = 2',
 	sql => q(
 CREATE EXTENSION flakeid;
 SELECT flake_create_generator('photo_id', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
@@ -224,6 +225,119 @@ foreach my $change ('flake_detach(1201)', 'flake_attach(1202)')
 	ask($one, 'COMMIT');
 	like((get_answer($two))[1], qr/55000/, "$change: its shard is in use then");
 }
+
+# Who changes a shard or a lease comes before it, or after.  Each case: what is
+# begun before flake_detach_all() and ends it, and what is tried meanwhile.
+my $detach = "SELECT flake_detach_all('raced')";
+my $shards =
+  q(SELECT string_agg(concat(shard, ' ', attached), ', ' ORDER BY shard)
+    FROM flake_shard_state WHERE generator = 'raced'::regclass);
+foreach my $end ([ 'COMMIT', 'COMMIT' ], [ "PREPARE TRANSACTION 'p'", "COMMIT PREPARED 'p'" ])
+{
+	ask($one, "SELECT flake_create_generator('raced', 'seq:40 shard:4 block=10')");
+	ask($one, "BEGIN; SELECT flake_attach(5, 16000005, 'raced')");
+	ask($one, $end->[0]) if $end->[0] ne $end->[1];
+	send_query($two, $detach);
+	wait_for_waiters($main, 1, "locktype = 'advisory'");
+	is(value($three, 'SELECT flake_id(3) > 0'),
+		't', "$end->[1]: others go on while it waits");
+	is(value($three, "SELECT flake_id(7, 'raced') > 0"),
+		't', "$end->[1]: also others of that generator");
+	ask($one, $end->[1]);
+	get_answer($two);
+	is(value($one, $shards), '-1 f, 5 f', "$end->[1]: an open attach is detached");
+	is( value(
+			$one,
+			q(SELECT after >= 16000005 FROM flake_shard_state
+			  WHERE generator = 'raced'::regclass AND shard = 5)),
+		't',
+		"$end->[1]: and its bound kept");
+	is(code($one, "SELECT flake_id(5, 'raced')"), '55000', "$end->[1]: not minted");
+	ask($one, 'DROP SEQUENCE raced');
+}
+
+# Two who attach do not wait for each other.
+ask($one, "SELECT flake_create_generator('raced')");
+ask($one, "BEGIN; SELECT flake_attach(5, generator => 'raced')");
+is(value($two, "SELECT 1 FROM flake_attach(6, generator => 'raced')"),
+	'1', 'two shards are attached at the same time');
+ask($one, 'COMMIT');
+
+# A lease is not renewed, attached over, or given anew through it.
+my $leased = value($one, "SELECT shard FROM flake_lease('x', '1 hour', 'raced')");
+ask($one, "BEGIN; $detach");
+send_query($two, "SELECT flake_renew('x', '2 days', 'raced')");
+send_query($three, "SELECT flake_attach($leased, generator => 'raced')");
+send_query($four, "SELECT flake_lease('y', '1 hour', 'raced')");
+wait_for_waiters($main, 3, "locktype = 'advisory'");
+ask($one, 'COMMIT');
+my ($out, $err) = get_answer($two);
+like($err, qr/42704/, 'a lease is not renewed through it');
+($out, $err) = get_answer($four);
+like($err, qr/53400/, 'nor given anew');
+($out, $err) = get_answer($three);
+is( value(
+		$one,
+		qq(SELECT flake_timestamp(after) > now() + interval '1 hour' FROM flake_shard_state
+		   WHERE generator = 'raced'::regclass AND shard = $leased)),
+	't',
+	'who attaches the shard then does so with the end of its lease');
+is( value(
+		$one, "SELECT count(*) FROM flake_leases WHERE generator = 'raced'::regclass"),
+	0,
+	'no lease is left');
+
+# Nor is a lease that is over taken through it.
+ask($one,
+	"DROP SEQUENCE raced; SELECT flake_create_generator('raced'); SET flakeid.max_ahead = 0"
+);
+ask($two, 'SET flakeid.max_ahead = 0');
+ask($one, "SELECT flake_lease('x', '1 ms', 'raced'), pg_sleep(0.1)");
+ask($one, "BEGIN; $detach");
+send_query($two, "SELECT flake_lease('y', '1 hour', 'raced')");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+ask($one, 'COMMIT');
+($out, $err) = get_answer($two);
+like($err, qr/53400/, 'a lease that is over is not taken through it');
+ask($_, 'RESET flakeid.max_ahead') foreach $one, $two;
+ask($one, 'DROP SEQUENCE raced');
+
+# What others do with their generators does not make it fail, or hold up anybody.
+ask($two, 'CREATE ROLE mallory; CREATE SCHEMA m AUTHORIZATION mallory');
+ask($two, "SET ROLE mallory; SET search_path = m, public");
+ask($two, "SELECT flake_create_generator(g) FROM unnest('{unlogged,dropped}'::text[]) g");
+value($one, "SELECT flake_attach(5, generator => 'm.unlogged'), flake_lease('z', '1 hour', 'm.unlogged')");
+my $unlogged = $main->pg_version >= 15;
+ask($two, 'ALTER SEQUENCE unlogged SET UNLOGGED') if $unlogged;
+ask($two, 'BEGIN; DROP SEQUENCE dropped');
+send_query($one, 'BEGIN; SELECT flake_detach_all()');
+wait_for_waiters($main, 1, "locktype = 'relation'");
+is(value($three, 'SELECT flake_id(4321) > 0'),
+	't', 'a first id is minted while it waits for a sequence');
+ask($two, 'COMMIT');
+($out, $err) = get_answer($one);
+is($err, '', 'a generator that was dropped meanwhile, or is unlogged, is no error');
+ask($one, 'COMMIT');
+ask($two, 'ALTER SEQUENCE unlogged SET LOGGED') if $unlogged;
+is(code($two, "SELECT flake_id($_, 'unlogged')"),
+	'55000', "unlogged, its shard $_ was detached, too")
+  foreach 5, 6;
+is(code($one, "SELECT flake_renew('z', '1 hour', 'm.unlogged')"),
+	'42704', 'and its lease ended');
+ask($two, 'RESET ROLE; RESET search_path; DROP OWNED BY mallory; DROP ROLE mallory');
+ask($one, 'DELETE FROM flake_shard_state WHERE shard = -1');
+ask($one, "SELECT flake_attach(5)");
+
+# It makes no slot for what is in the table.
+ask($one, "SELECT flake_create_generator('many')");
+ask($one, "INSERT INTO flake_shard_state SELECT 'many'::regclass, i, false, NULL, now() FROM generate_series(1, 3000) i");
+ask($one, "SELECT flake_detach_all('many')");
+is( value(
+		$one, "SELECT count(*) FROM flake_stat WHERE generator = 'many'::regclass"),
+	0,
+	'no slots are made for shards that are not minted');
+ask($one, 'DROP SEQUENCE many');
+$main->safe_psql('postgres', "SELECT * FROM flake_lease('billing-7', '1 hour')");
 end_session($_) foreach $one, $two, $three, $four;
 
 $main->stop;

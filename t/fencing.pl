@@ -470,12 +470,27 @@ cmp_ok(value($one, $mint),
 
 foreach my $case (
 	[ 'SELECT flake_detach(NULL) IS NULL', 't' ],
-	[ 'SELECT flake_detach(5, NULL) IS NULL', 't' ],
-	[ 'SELECT flake_attach(NULL) IS NULL', 't' ],
-	[ 'SELECT flake_attach(5, 0, NULL) IS NULL', 't' ])
+	[ 'SELECT flake_detach(5, NULL) IS NULL', 't' ])
 {
 	is(value($admin, $case->[0]), $case->[1], $case->[0]);
 }
+is(code($admin, "SELECT $_"), '22004', "$_: refused")
+  foreach 'flake_attach(NULL)', 'flake_attach(5, 0, NULL)';
+
+# A shard whose bits are above the sequence's, without time: the bound is one of
+# its own ids, and not the end of the generator.
+value($admin, "SELECT flake_create_generator('above', 'shard:4 seq:40 block=10')");
+value($admin, "SELECT flake_id(5, 'above')") for 1 .. 3;
+$bound = value($admin, "SELECT flake_detach(5, 'above')");
+value($admin, "SELECT flake_attach(5, generator => 'above')");
+is(value($admin, "SELECT flake_id(5, 'above') - $bound"),
+	1, 'without time, a shard goes on above its bound');
+value($admin, "SELECT flake_detach(5, 'above'), flake_attach(5, $bound + 100, 'above')");
+is(value($admin, "SELECT flake_id(5, 'above') - $bound"),
+	101, 'and above what it is given');
+is(code($admin, "SELECT flake_attach(4, $bound, 'above')"),
+	'22003', 'another has no ids above that');
+value($admin, "DROP SEQUENCE above");
 $shows = value($admin, 'SELECT * FROM flake_shards ORDER BY generator::text, shard');
 foreach my $shard (-1, 8192)
 {

@@ -133,6 +133,21 @@ flake_layout_packed_up_to(const FlakeLayout *layout, int64 id)
 }
 
 int64
+flake_layout_shard_packed_up_to(const FlakeLayout *layout, int64 id, int64 image)
+{
+	int64		tick = flake_layout_tick(layout, id);
+
+	if (tick >= flake_layout_min_tick(layout) && tick <= flake_layout_max_tick(layout))
+	{
+		int64		packed = flake_layout_pack(layout, tick, flake_layout_sequence(layout, id));
+
+		if (flake_layout_id(layout, packed, image) == id)
+			return packed;
+	}
+	return flake_layout_packed_up_to(layout, id);
+}
+
+int64
 flake_layout_last_id(const FlakeLayout *layout, int64 packed)
 {
 	return flake_layout_id(layout, packed,

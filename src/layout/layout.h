@@ -84,6 +84,13 @@ StaticAssertDecl(sizeof(FlakeLayout) == 216,
  */
 extern int64 flake_layout_packed_up_to(const FlakeLayout *layout, int64 id);
 
+/*
+ * The same for the ids of one shard, whose image is given: the very packed value
+ * of an id of that shard.
+ */
+extern int64 flake_layout_shard_packed_up_to(const FlakeLayout *layout, int64 id,
+											 int64 image);
+
 /* The largest id of a packed value and of all before, whatever its shard. */
 extern int64 flake_layout_last_id(const FlakeLayout *layout, int64 packed);
 

@@ -136,14 +136,13 @@ not_a_generator_detail(Oid relid)
 	return "It is an ordinary sequence.";
 }
 
-/* The text of the layout that a relation has as a generator, or NULL. */
+/* The text of the layout that a sequence has, or NULL. */
 static const char *
 layout_text(Oid relid, Oid key)
 {
 	ObjectAddress address;
 
-	if (get_rel_relkind(relid) != RELKIND_SEQUENCE ||
-		get_rel_persistence(relid) != RELPERSISTENCE_PERMANENT)
+	if (get_rel_relkind(relid) != RELKIND_SEQUENCE)
 		return NULL;
 	if (key < FLAKE_BUILTINS)
 		return builtins[key].layout;
@@ -159,7 +158,7 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 	const char *name = get_rel_name(sequence);
 	FlakeLayoutError error;
 
-	if (name != NULL)
+	if (name != NULL && get_rel_persistence(sequence) == RELPERSISTENCE_PERMANENT)
 		text = layout_text(sequence, flake_generator_key(sequence, function));
 
 	if (text == NULL && missing_ok)
@@ -176,6 +175,26 @@ flake_generator_layout(Oid sequence, Oid function, bool missing_ok,
 	if (!flake_layout_parse(text, layout, &error))
 		elog(ERROR, "invalid layout \"%s\" of generator \"%s\"", text, name);
 	return true;
+}
+
+bool
+flake_generator_any_layout(Oid sequence, Oid function, FlakeLayout *layout,
+						   bool *is_logged)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(sequence));
+	char		persistence;
+	const char *text;
+	FlakeLayoutError error;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	persistence = ((Form_pg_class) GETSTRUCT(tuple))->relpersistence;
+	ReleaseSysCache(tuple);
+	*is_logged = persistence == RELPERSISTENCE_PERMANENT;
+	if (persistence == RELPERSISTENCE_TEMP)
+		return false;			/* of a session, which nobody can copy */
+	text = layout_text(sequence, flake_generator_key(sequence, function));
+	return text != NULL && flake_layout_parse(text, layout, &error);
 }
 
 /*

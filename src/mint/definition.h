@@ -45,6 +45,13 @@ extern List *flake_generator_list(Oid function);
 extern bool flake_generator_layout(Oid sequence, Oid function,
 								   bool missing_ok, FlakeLayout *layout);
 
+/*
+ * The same, also of a sequence that is no generator only because it is unlogged;
+ * sets *is_logged.  False if there is no layout.
+ */
+extern bool flake_generator_any_layout(Oid sequence, Oid function,
+									   FlakeLayout *layout, bool *is_logged);
+
 /* Raises ERROR 42P01: the sequence was dropped. */
 pg_noreturn extern void flake_no_such_generator(Oid sequence);
 

@@ -19,10 +19,12 @@
 #include "utils/timestamp.h"
 
 int64
-flake_packed_to_exceed(const FlakeLayout *layout, int64 id, bool at_once,
-					   const char *hint)
+flake_packed_to_exceed(const FlakeLayout *layout, int64 id, const int64 *image,
+					   bool at_once, const char *hint)
 {
-	int64		packed = flake_layout_packed_up_to(layout, id);
+	int64		packed = image != NULL
+	? flake_layout_shard_packed_up_to(layout, id, *image)
+	: flake_layout_packed_up_to(layout, id);
 	TimestampTz reached = DT_NOEND;
 	TimestampTz reachable;
 

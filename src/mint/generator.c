@@ -283,7 +283,7 @@ look_up(Generator *generator, Oid function)
 	generator->recent.slot = NULL;
 
 	flake_horizon_open(&generator->horizon, generator->key,
-					   generator->sequence, &generator->layout);
+					   generator->sequence, &generator->layout, true);
 	if (!flake_layout_has_time(&generator->layout))
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();

@@ -341,7 +341,7 @@ notice_database(Horizon *shared, TransactionId incarnation)
 
 void
 flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
-				   const FlakeLayout *layout)
+				   const FlakeLayout *layout, bool begin)
 {
 	TransactionId incarnation = database_incarnation();
 	Relation	rel;
@@ -365,7 +365,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	synchronize(ref, rel, FLAKE_PACKED_NONE);
 	if (is_first)
 		found = (int64) pg_atomic_read_u64(&ref->shared->value);
-	if (flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
+	if (begin && flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
 	{
 		read_clock(ref, &move);
 		is_refused = flake_layout_has_time(layout) && !flake_clock_guard_allows(&move);
@@ -379,7 +379,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	if (is_refused)
 	{
 		flake_clock_guard_refuse(&move, &ref->shared->refused);
-		flake_horizon_open(ref, generator, sequence, layout);
+		flake_horizon_open(ref, generator, sequence, layout, begin);
 		return;
 	}
 	warn_if_far_ahead(ref, found);

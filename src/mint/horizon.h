@@ -35,14 +35,15 @@ typedef struct HorizonRef
 /*
  * Points ref at the horizon of a generator, which has that key in shared
  * memory, and brings disk and shared memory into agreement.  No slot of this
- * database's may be used before.  The layout is to stay where it is.
+ * database's may be used before.  The layout is to stay where it is.  Without
+ * begin, a generator that has handed out nothing yet stays so.
  *
  * ERROR 53400 if a new generator would begin where the clock has jumped (H5).
  * WARNING, once after a server start, if the horizon is so far ahead of the
  * clock that ids have to wait for the clock.
  */
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
-							   const FlakeLayout *layout);
+							   const FlakeLayout *layout, bool begin);
 
 /*
  * Moves the horizon to a window past end, or as far of that as H4 allows,

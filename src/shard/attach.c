@@ -32,6 +32,14 @@ PG_FUNCTION_INFO_V1(flake_detach);
 PG_FUNCTION_INFO_V1(flake_attach);
 PG_FUNCTION_INFO_V1(flake_lock_shard);
 
+void
+flake_shard_none(Oid sequence)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+}
+
 Generator *
 flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 {
@@ -41,15 +49,21 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 	PreventCommandIfParallelMode(function_name);
 	generator = flake_generator_get(sequence, function);
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("generator \"%s\" has no shards", get_rel_name(sequence))));
+		flake_shard_none(sequence);
 
 	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 
+	/*
+	 * Waiting for whoever changes all shards comes before every other lock
+	 * but that of the sequence: he may go on to change one of them.
+	 */
+	(void) flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE, true);
+
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();
-	return generator;
+
+	/* Waiting may have brought news. */
+	return flake_generator_get(sequence, function);
 }
 
 /*
@@ -75,20 +89,29 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	return *flake_generator_slot(*generator, shard);
 }
 
-/* Closes a slot; an id that is at or above all of the shard so far (F1, F3). */
-static int64
-close_slot(const Generator *generator, const GeneratorSlot *slot)
+int64
+flake_shard_bound(const FlakeLayout *layout, const HorizonRef *horizon, int64 last,
+				  int64 image)
 {
-	int64		bound = flake_slot_close(slot->slot);
+	int64		bound = last;
 
 	/*
 	 * Before the server started, ids were handed out up to the floor;
 	 * setval() may have set that outside of the layout.
 	 */
-	bound = Max(bound, flake_horizon_floor(&generator->horizon));
-	bound = Max(bound, flake_layout_min_packed(&generator->layout));
-	bound = Min(bound, flake_layout_max_packed(&generator->layout));
-	return flake_layout_id(&generator->layout, bound, slot->image);
+	if (horizon != NULL)
+		bound = Max(bound, flake_horizon_floor(horizon));
+	bound = Max(bound, flake_layout_min_packed(layout));
+	bound = Min(bound, flake_layout_max_packed(layout));
+	return flake_layout_id(layout, bound, image);
+}
+
+/* Closes a slot, and returns the bound. */
+static int64
+close_slot(const Generator *generator, const GeneratorSlot *slot)
+{
+	return flake_shard_bound(&generator->layout, &generator->horizon,
+							 flake_slot_close(slot->slot), slot->image);
 }
 
 bool
@@ -114,12 +137,10 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 	return true;
 }
 
-/* Lets a shard's next ids be after a lease, whose ids are of times before upto. */
-static void
-heed_lease(const Generator *generator, const GeneratorSlot *slot, TimestampTz upto,
-		   ShardState *state)
+void
+flake_shard_heed_lease(const FlakeLayout *layout, int64 image, TimestampTz upto,
+					   ShardState *state)
 {
-	const FlakeLayout *layout = &generator->layout;
 	int64		tick;
 	int64		packed;
 	int64		id;
@@ -130,7 +151,7 @@ heed_lease(const Generator *generator, const GeneratorSlot *slot, TimestampTz up
 	tick = Max(tick, flake_layout_min_tick(layout));
 	tick = Min(tick, flake_layout_max_tick(layout));
 	packed = flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
-	id = flake_layout_id(layout, packed, slot->image);
+	id = flake_layout_id(layout, packed, image);
 	state->after = state->has_after ? Max(state->after, id) : id;
 	state->has_after = true;
 }
@@ -144,26 +165,7 @@ end_lease(const Generator *generator, const GeneratorSlot *slot,
 
 	if (state->exists && !state->attached &&
 		flake_lease_end(generator->sequence, slot->shard, function, &upto))
-		heed_lease(generator, slot, upto, state);
-}
-
-void
-flake_shard_detach_at_once(Oid sequence, int32 shard, Oid function)
-{
-	Generator  *generator = flake_generator_get(sequence, function);
-	GeneratorSlot slot = *flake_generator_slot(generator, shard);
-	ShardState	state = flake_shard_read_state(sequence, shard, function);
-	TimestampTz upto;
-	int64		bound;
-
-	if (flake_lease_break(sequence, shard, function, &upto))
-		heed_lease(generator, &slot, upto, &state);
-	else if (!state.attached)
-		return;
-	bound = close_slot(generator, &slot);
-	if (state.has_after)
-		bound = Max(bound, state.after);
-	flake_shard_write_state(sequence, shard, false, true, bound, function);
+		flake_shard_heed_lease(&generator->layout, slot->image, upto, state);
 }
 
 void
@@ -239,7 +241,7 @@ flake_attach(PG_FUNCTION_ARGS)
 		int64		after = PG_GETARG_INT64(1);
 
 		generator = flake_generator_get(sequence, function);
-		(void) flake_packed_to_exceed(&generator->layout, after, false,
+		(void) flake_packed_to_exceed(&generator->layout, after, &slot.image, false,
 									  "Check the clocks of both servers.");
 		state.after = state.has_after ? Max(state.after, after) : after;
 		state.has_after = true;

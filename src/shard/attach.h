@@ -10,14 +10,21 @@
 #ifndef FLAKEID_ATTACH_H
 #define FLAKEID_ATTACH_H
 
+#include "compat.h"
+#include "datatype/timestamp.h"
 #include "mint/generator.h"
+#include "shard/state.h"
 
 #pragma GCC visibility push(hidden)
 
+/* Raises ERROR 42809: a generator of wide ids has no shards. */
+pg_noreturn extern void flake_shard_none(Oid sequence);
+
 /*
- * A generator whose shards are to change state, ready for it.  ERROR 25006 if
- * the transaction must not change anything, 42501 without USAGE on the
- * sequence, 42809 for generators of wide ids, which have no shards.
+ * A generator of which a shard is to change state, ready for it.  Until the end of
+ * the transaction nobody changes all of its shards at once.  ERROR 25006 if the
+ * transaction must not change anything, 42501 without USAGE on the sequence, 42809
+ * for generators of wide ids, which have no shards.
  */
 extern Generator *flake_shard_begin_change(Oid sequence, Oid function,
 										   const char *function_name);
@@ -32,11 +39,17 @@ extern bool flake_shard_reserve(Oid sequence, int32 shard, Oid function,
 								int64 *bound);
 
 /*
- * Detaches a shard that has a row, also if it is leased: then its next ids are
- * after the lease.  The lock of all shards is held, instead of its own, so that
- * nobody opens its slot.
+ * An id that is at or above all of a shard so far, whose slot was closed with a
+ * last value (F1, F3).  Without a horizon, what it says was handed out is left out.
  */
-extern void flake_shard_detach_at_once(Oid sequence, int32 shard, Oid function);
+extern int64 flake_shard_bound(const FlakeLayout *layout, const HorizonRef *horizon,
+							   int64 last, int64 image);
+
+/*
+ * Lets a shard's next ids be after a lease, whose ids are of times before upto.
+ */
+extern void flake_shard_heed_lease(const FlakeLayout *layout, int64 image,
+								   TimestampTz upto, ShardState *state);
 
 /*
  * Forgets the lease of a detached shard, which is over, and heeds what was leased.

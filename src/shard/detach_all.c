@@ -4,11 +4,16 @@
  *	  A SQL function that detaches all shards: for a server that is a copy.
  *
  * A generator can have 2^31 shards, so there is one row for all that have none
- * of their own, FLAKE_OTHER_SHARDS.  It is written as somebody would write rows by
- * hand: under the lock of all shards, which keeps others from opening a slot by the
- * old states until the end of the transaction (F2), before all slots are closed
- * (F1).  Nothing is given back that says how far a shard has gone.  It is known
- * here, and heeded if the shard is attached again (F3).
+ * of their own, FLAKE_OTHER_SHARDS.  Its lock, which comes first, keeps others from
+ * changing a shard or a lease of the generator until the end of the transaction: they
+ * have committed, or read what is written here.  Then all is as if somebody wrote
+ * rows by hand: the lock of all shards keeps others from opening a slot by the old
+ * states (F2), before all slots are closed (F1).  Nothing is given back that says how
+ * far a shard has gone.  It is known here, and heeded if the shard is attached again
+ * (F3).
+ *
+ * The lock of all shards keeps everybody from the first id of a shard, so it comes
+ * last, when nobody is left to wait for.
  *
  * Leases are ended, because they are the original's.  Their shards stay detached,
  * and the next ids are after the leases (L3), should this be the original.
@@ -22,16 +27,20 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
+#include "access/xact.h"
 #include "fmgr.h"
+#include "layout/layout.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
-#include "mint/generator.h"
+#include "mint/horizon.h"
+#include "mint/restore.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
+#include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
 #include "utils/acl.h"
@@ -41,6 +50,17 @@
 #include "utils/snapmgr.h"
 
 PG_FUNCTION_INFO_V1(flake_detach_all);
+
+/* A generator whose shards are to be detached. */
+typedef struct Target
+{
+	Oid			sequence;
+	Oid			key;
+	bool		is_logged;		/* an unlogged one mints when it is logged
+								 * again */
+	FlakeLayout layout;
+	HorizonRef	horizon;		/* if opened: shared is not NULL */
+} Target;
 
 /* The shards of a generator that have a row in a table, as it is now. */
 static List *
@@ -69,44 +89,119 @@ list_shards(const OwnTable *table, Oid sequence)
 }
 
 static void
-close_slot(Slot *slot, void *arg)
+close_slot_of(Slot *slot, void *arg)
 {
 	if (slot->key.generator == *(const Oid *) arg)
 		(void) flake_slot_close(slot);
 }
 
-/* Detaches all shards of a generator. */
+/* Closes a slot, and notes its last value. */
 static void
-detach_generator(Oid sequence, Oid function)
+close_slot(Slot *slot, void *arg)
 {
-	Generator  *generator = flake_shard_begin_change(sequence, function, "flake_detach_all()");
-	AclResult	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
-	OwnTable	states;
-	OwnTable	leases;
+	*(int64 *) arg = flake_slot_close(slot);
+}
+
+/* ERROR 42501 unless the user may mint from a sequence and change it. */
+static void
+check_privileges(Oid sequence)
+{
+	const AclMode modes[] = {ACL_USAGE, ACL_UPDATE};
+
+	for (size_t i = 0; i < lengthof(modes); i++)
+	{
+		AclResult	result = pg_class_aclcheck(sequence, GetUserId(), modes[i]);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+	}
+}
+
+/*
+ * Locks a generator, so that it stays one and its shards do not change.  With
+ * missing_ok, NULL if it has no shards or is none, and not ERROR 42809 or 42P01.
+ */
+static Target *
+lock_target(Oid sequence, Oid function, bool missing_ok)
+{
+	Target	   *target = palloc0(sizeof(Target));
+
+	LockRelationOid(sequence, RowExclusiveLock);
+	if (!missing_ok)
+		(void) flake_generator_layout(sequence, function, false, &target->layout);
+	if (!flake_generator_any_layout(sequence, function, &target->layout, &target->is_logged))
+		return NULL;
+	check_privileges(sequence);
+	target->sequence = sequence;
+	target->key = flake_generator_key(sequence, function);
+	if (target->key == FLAKE_UUID || target->key == FLAKE_OBJECTID)
+	{
+		if (missing_ok)
+			return NULL;
+		flake_shard_none(sequence);
+	}
+	(void) flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, true);
+	return target;
+}
+
+/*
+ * An id that is at or above all that a shard has handed out.  To know it takes no
+ * clock that is right (H5), and no slot of the shard's.
+ */
+static int64
+close_shard(Target *target, int32 shard, int64 image)
+{
+	int64		last = FLAKE_PACKED_NONE;
+
+	if (target->is_logged && target->horizon.shared == NULL)
+	{
+		flake_horizon_open(&target->horizon, target->key, target->sequence,
+						   &target->layout, false);
+		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS);
+	}
+	flake_shmem_visit_slot(target->key, shard, close_slot, &last);
+	return flake_shard_bound(&target->layout, target->is_logged ? &target->horizon : NULL,
+							 last, image);
+}
+
+/* Detaches a shard that has a row, also if it is leased. */
+static void
+detach_shard(Target *target, int32 shard, const OwnTable *states, Oid function)
+{
+	int64		image = flake_layout_shard_image(&target->layout, shard);
+	ShardState	state = flake_shard_read_row(states, target->sequence, shard);
+	TimestampTz upto;
+	int64		bound;
+
+	if (flake_lease_break(target->sequence, shard, function, &upto))
+		flake_shard_heed_lease(&target->layout, image, upto, &state);
+	else if (!state.attached)
+		return;
+	bound = close_shard(target, shard, image);
+	if (state.has_after)
+		bound = Max(bound, state.after);
+	flake_shard_write_state(target->sequence, shard, false, true, bound, function);
+}
+
+/* Detaches all shards of a generator; it and all shards are locked. */
+static void
+detach_target(Target *target, const OwnTable *states, Oid function)
+{
+	int32		max_shard = flake_layout_max_shard(&target->layout);
 	ListCell   *lc;
-	Oid			key = generator->key;
-	int32		max_shard = flake_layout_max_shard(&generator->layout);
 
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
-
-	/* The tables come before the lock: see flake_shard_open(). */
-	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
-	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
-	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_CHANGE_STATE, true);
-
-	foreach(lc, list_shards(&states, sequence))
+	foreach(lc, list_shards(states, target->sequence))
 	{
 		int32		shard = lfirst_int(lc);
 
+		CHECK_FOR_INTERRUPTS();
+
 		/* Others have been written by hand, and nobody can mint them. */
 		if (shard >= 0 && shard <= max_shard)
-			flake_shard_detach_at_once(sequence, shard, function);
+			detach_shard(target, shard, states, function);
 	}
-	flake_shard_write_state(sequence, FLAKE_OTHER_SHARDS, false, false, 0, function);
-	flake_shmem_each_slot(close_slot, &key);
-	flake_own_table_close(&leases);
-	flake_own_table_close(&states);
+	flake_shard_write_state(target->sequence, FLAKE_OTHER_SHARDS, false, false, 0, function);
+	flake_shmem_each_slot(close_slot_of, &target->key);
 }
 
 /*
@@ -118,19 +213,37 @@ Datum
 flake_detach_all(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
+	bool		is_all = PG_ARGISNULL(0);
+	List	   *sequences;
+	List	   *targets = NIL;
 	ListCell   *lc;
+	OwnTable	states;
+	OwnTable	leases;
 
-	if (!PG_ARGISNULL(0))
-	{
-		detach_generator(PG_GETARG_OID(0), function);
-		PG_RETURN_VOID();
-	}
-	foreach(lc, flake_generator_list(function))
-	{
-		Oid			key = flake_generator_key(lfirst_oid(lc), function);
+	PreventCommandIfReadOnly("flake_detach_all()");
+	PreventCommandIfParallelMode("flake_detach_all()");
 
-		if (key != FLAKE_UUID && key != FLAKE_OBJECTID)
-			detach_generator(lfirst_oid(lc), function);
+	/* In one order, so that two who do this do not wait for each other. */
+	sequences = is_all ? flake_generator_list(function) : list_make1_oid(PG_GETARG_OID(0));
+	list_sort(sequences, list_oid_cmp);
+	foreach(lc, sequences)
+	{
+		Target	   *target = lock_target(lfirst_oid(lc), function, is_all);
+
+		if (target != NULL)
+			targets = lappend(targets, target);
 	}
+
+	/* The tables come before the lock: see flake_shard_open(). */
+	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
+	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
+	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_CHANGE_STATE, true);
+
+	/* A change that is forgotten in a crash would let ids repeat. */
+	ForceSyncCommit();
+	foreach(lc, targets)
+		detach_target(lfirst(lc), &states, function);
+	flake_own_table_close(&leases);
+	flake_own_table_close(&states);
 	PG_RETURN_VOID();
 }

@@ -185,7 +185,8 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 	check_state(&state, slot->shard);
 	if (state.has_after)
-		above = flake_layout_packed_up_to(&generator->layout, state.after);
+		above = flake_layout_shard_packed_up_to(&generator->layout, state.after,
+												slot->image);
 	if (state.is_new)
 	{
 		MemoryContext old_context;

@@ -20,10 +20,11 @@
  *
  * The margin is flakeid.max_ahead.
  *
- * Two locks keep the table right, always taken in this order and kept to the end
- * of the transaction: the owner's, so that an owner has one lease; and the
- * shard's (see state.c), so that a shard has one, its row is changed by one
- * transaction at a time, and L3 holds while it is.
+ * Three locks keep the table right, always taken in this order and kept to the end
+ * of the transaction: that of all other shards (see state.c), shared, so that nobody
+ * detaches all at once meanwhile; the owner's, so that an owner has one lease; and
+ * the shard's, so that a shard has one, its row is changed by one transaction at a
+ * time, and L3 holds while it is.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -205,9 +206,23 @@ add_ttl(TimestampTz from, Interval *ttl)
 	return end;
 }
 
-/* Writes the lease: a new row, or that of the shard, which is locked. */
+/* Raises ERROR 42704. */
+pg_noreturn static void
+no_lease(const LeaseRequest *request)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_OBJECT),
+			 errmsg("owner \"%s\" has no lease", request->owner),
+			 errdetail("If there was one, it has expired, and its shard was given to another owner or taken back."),
+			 errhint("Lease a shard with flake_lease().")));
+}
+
+/*
+ * Writes the lease: a new row, or that of the shard, which is locked.  ERROR 42704
+ * if somebody has deleted that by hand.
+ */
 static void
-store(const LeaseRequest *request, const Lease *lease)
+store(const LeaseRequest *request, const Lease *lease, bool is_new)
 {
 	OwnTable	table;
 	ScanKeyData keys[2];
@@ -238,8 +253,10 @@ store(const LeaseRequest *request, const Lease *lease)
 	row = flake_own_table_lock(&table, table.index, 2, keys, LockWaitBlock);
 	if (row != NULL)
 		flake_own_table_update(&table, row, values, nulls);
-	else
+	else if (is_new)
 		flake_own_table_insert(&table, values, nulls);
+	else
+		no_lease(request);
 	flake_own_table_close(&table);
 }
 
@@ -256,6 +273,7 @@ flake_lease(PG_FUNCTION_ARGS)
 	LeaseRequest request;
 	Lease		lease;
 	bool		is_own;
+	bool		is_new = false;
 	int64		tick;
 	TupleDesc	desc;
 	Datum		values[3];
@@ -284,8 +302,12 @@ flake_lease(PG_FUNCTION_ARGS)
 		after = flake_lease_later(Min(lease.renewed_at, lease.expires_at), request.margin_us);
 		lease.not_before = Max(lease.not_before, Max(lease.renewed_at, after));
 	}
-	else if (!flake_lease_find_lapsed(&request, &lease) && !flake_lease_find_new(&request, &lease))
-		flake_lease_none_left(&request);
+	else if (!flake_lease_find_lapsed(&request, &lease))
+	{
+		is_new = flake_lease_find_new(&request, &lease);
+		if (!is_new)
+			flake_lease_none_left(&request);
+	}
 
 	/* Begin with a tick, so that all of it is the new owner's. */
 	tick = flake_layout_tick_at(&request.layout, lease.not_before - 1) + 1;
@@ -294,7 +316,7 @@ flake_lease(PG_FUNCTION_ARGS)
 		!flake_layout_tick_start(&request.layout, tick, &lease.not_before))
 		flake_lifetime_is_over(&request.layout, tick);
 	lease.expires_at = Max(lease.expires_at, add_ttl(lease.not_before, ttl));
-	store(&request, &lease);
+	store(&request, &lease, is_new);
 
 	values[0] = Int32GetDatum(lease.shard);
 	values[1] = TimestampTzGetDatum(lease.not_before);
@@ -317,14 +339,10 @@ flake_renew(PG_FUNCTION_ARGS)
 	is_own = find_own(&request, &lease);
 	request.now = GetCurrentTimestamp();
 	if (!is_own || is_taken_back(&request, &lease))
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("owner \"%s\" has no lease", owner),
-				 errdetail("If there was one, it has expired, and its shard was given to another owner or taken back."),
-				 errhint("Lease a shard with flake_lease().")));
+		no_lease(&request);
 	lease.renewed_at = Max(request.now, lease.renewed_at);
 	lease.expires_at = Max(lease.expires_at, add_ttl(lease.renewed_at, ttl));
-	store(&request, &lease);
+	store(&request, &lease, false);
 	PG_RETURN_TIMESTAMPTZ(lease.expires_at);
 }
 
@@ -349,6 +367,6 @@ flake_release(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(false);
 	lease.expires_at = now;
 	lease.renewed_at = now;		/* the latest time known, see L2 */
-	store(&request, &lease);
+	store(&request, &lease, false);
 	PG_RETURN_BOOL(true);
 }

@@ -225,15 +225,9 @@ flake_lease_find_new(const LeaseRequest *request, Lease *lease)
 {
 	int64		upper = flake_layout_max_shard(&request->layout);
 	int			count;
-	ShardRange *used;
+	ShardRange *used = used_ranges(request, &count);
 	bool		found = false;
 
-	/*
-	 * Whoever detaches all shards is waited for, or waits until the lease is
-	 * committed; others who lease do not.
-	 */
-	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
-	used = used_ranges(request, &count);
 	for (int i = 0; i < count && !found && upper >= 0; i++)
 	{
 		if (used[i].upper < upper)

@@ -11,6 +11,11 @@
  * transaction.  So no two transactions change a shard's row in either table, and
  * what is read there under the lock has been committed, or is our own.
  *
+ * Who changes a shard or a lease first takes the lock of FLAKE_OTHER_SHARDS in mode
+ * FLAKE_READ_STATE, and keeps it, too.  Who changes all shards of the generator takes
+ * that one, in mode FLAKE_CHANGE_STATE, instead of theirs: he waits for everybody who
+ * is changing one, and what they read after him is what he has left.
+ *
  * Rows that are written by hand, or by a restore, are not written under the
  * shard's lock.  Their transaction takes that of FLAKE_ALL_SHARDS before it commits
  * (see keep.c).  Whoever reads a state to open a slot takes both.

@@ -23,12 +23,12 @@
 /* As a sequence, with shard 0: all shards of the database. */
 #define FLAKE_ALL_SHARDS	InvalidOid
 
+/* In the table and for its lock, as a shard: all that have no row of their own. */
+#define FLAKE_OTHER_SHARDS	(-1)
+
 /* Locks a shard.  False if that would mean waiting, and wait is false. */
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
-
-/* In the table, as a shard: all that have no row of their own. */
-#define FLAKE_OTHER_SHARDS	(-1)
 
 /* A row of the table. */
 typedef struct ShardState

@@ -83,7 +83,7 @@ flake_advance(PG_FUNCTION_ARGS)
 	advance.generator = generator->key;
 	advance.above = flake_layout_packed_up_to(&generator->layout, above);
 	if (advance.above > flake_horizon_floor(&generator->horizon))
-		advance.above = flake_packed_to_exceed(&generator->layout, above, true,
+		advance.above = flake_packed_to_exceed(&generator->layout, above, NULL, true,
 											   "Use a generator whose layout is flake_layout_above(layout, id).");
 	if (advance.above == FLAKE_PACKED_NONE)
 		PG_RETURN_VOID();

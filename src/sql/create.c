@@ -225,7 +225,7 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	layout = *FLAKE_GETARG_LAYOUT(1);
 	if (!PG_ARGISNULL(2))
-		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2), true,
+		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2), NULL, true,
 									   "Pass flake_layout_above(layout, id) for the layout.");
 
 	address = create_sequence(name, &layout);
