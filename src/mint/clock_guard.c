@@ -180,8 +180,9 @@ judge(const ClockMove *move)
 	}
 
 	/*
-	 * No more can be lost by it, whatever the clock.  But others are not compared
-	 * with such a move: anybody's generator can be there, by setval().
+	 * No more can be lost by it, whatever the clock.  But others are not
+	 * compared with such a move: anybody's generator can be there, by
+	 * setval().
 	 */
 	doubt.is_doubtful = doubt.is_refused;
 	if (move->horizon != DT_NOBEGIN && move->wall - move->horizon <= max_jump_us)

@@ -461,7 +461,10 @@ flake_horizon_raise(HorizonRef *ref, int64 above)
 
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 
-	/* Ids begin at the present anyhow; and H5 takes what is on disk for a time. */
+	/*
+	 * Ids begin at the present anyhow; and H5 takes what is on disk for a
+	 * time.
+	 */
 	read_clock(ref, &move);
 	if (flake_layout_has_time(ref->layout) && flake_clock_guard_allows(&move))
 		needed = Max(needed, first_floor(ref->layout, move.wall));
