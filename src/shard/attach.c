@@ -90,18 +90,15 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 }
 
 int64
-flake_shard_bound(const FlakeLayout *layout, const HorizonRef *horizon, int64 last,
-				  int64 image)
+flake_shard_bound(const FlakeLayout *layout, int64 floor, int64 last, int64 image)
 {
-	int64		bound = last;
+	int64		bound;
 
 	/*
 	 * Before the server started, ids were handed out up to the floor;
 	 * setval() may have set that outside of the layout.
 	 */
-	if (horizon != NULL)
-		bound = Max(bound, flake_horizon_floor(horizon));
-	bound = Max(bound, flake_layout_min_packed(layout));
+	bound = Max(Max(last, floor), flake_layout_min_packed(layout));
 	bound = Min(bound, flake_layout_max_packed(layout));
 	return flake_layout_id(layout, bound, image);
 }
@@ -110,7 +107,7 @@ flake_shard_bound(const FlakeLayout *layout, const HorizonRef *horizon, int64 la
 static int64
 close_slot(const Generator *generator, const GeneratorSlot *slot)
 {
-	return flake_shard_bound(&generator->layout, &generator->horizon,
+	return flake_shard_bound(&generator->layout, flake_horizon_floor(&generator->horizon),
 							 flake_slot_close(slot->slot), slot->image);
 }
 

@@ -40,10 +40,10 @@ extern bool flake_shard_reserve(Oid sequence, int32 shard, Oid function,
 
 /*
  * An id that is at or above all of a shard so far, whose slot was closed with a
- * last value (F1, F3).  Without a horizon, what it says was handed out is left out.
+ * last value (F1, F3), with the generator's floor or FLAKE_PACKED_NONE.
  */
-extern int64 flake_shard_bound(const FlakeLayout *layout, const HorizonRef *horizon,
-							   int64 last, int64 image);
+extern int64 flake_shard_bound(const FlakeLayout *layout, int64 floor, int64 last,
+							   int64 image);
 
 /*
  * Lets a shard's next ids be after a lease, whose ids are of times before upto.

@@ -160,7 +160,8 @@ close_shard(Target *target, int32 shard, int64 image)
 		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS);
 	}
 	flake_shmem_visit_slot(target->key, shard, close_slot, &last);
-	return flake_shard_bound(&target->layout, target->is_logged ? &target->horizon : NULL,
+	return flake_shard_bound(&target->layout, target->is_logged
+							 ? flake_horizon_floor(&target->horizon) : FLAKE_PACKED_NONE,
 							 last, image);
 }
 
