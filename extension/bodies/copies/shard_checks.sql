@@ -1,6 +1,6 @@
     SELECT c.oid,
            format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I CHECK (%s = ANY (%L::int[]))%s NOT VALID',
-                  c.oid::regclass, k.conname, k.conname, r.call, r.allowed || n.shards,
+                  c.oid::regclass, k.conname, k.conname, r.call, array_cat(r.allowed, n.shards),
                   CASE WHEN k.connoinherit THEN ' NO INHERIT' ELSE '' END)
     FROM (-- the columns, and those that they inherit a check from
           WITH RECURSIVE col (relation, attribute, shard) AS (
