@@ -18,8 +18,8 @@
  * wrong dates, years and epochs.  It does not stop a wrong time zone, which is
  * off by 14 hours at most, and costs no more than that.
  *
- * What is compared with is the last move of any horizon of the server, in shared
- * memory.  Before the first one after a server start there is only what is on
+ * What is compared with is the last move of any horizon of the server that was
+ * found right, in shared memory.  Before the first one after a server start there is only what is on
  * disk: where the horizon was, and the last checkpoint before the start.  If the
  * clock is ahead of these, either it is wrong, or the server was down, or nobody
  * has minted for so long.  More than a year is refused; less is a warning, if
