@@ -291,7 +291,11 @@ sub schema
 
 	# These stay what they are: there are no copies of them.
 	my @kept = (
-		(   map { quote($_->{name} =~ s/\(.*//sr) } grep {
+		(   map {
+				quote($_->{type} eq 'FUNCTION'
+					? $_->{name} =~ s/\([^()]*\)\z//r
+					: $_->{name})
+			} grep {
 					 $_->{schema} eq $name
 				  && $_->{type} =~
 				  /^(?:FUNCTION|TYPE|DOMAIN|(?:MATERIALIZED )?VIEW)$/
