@@ -36,6 +36,7 @@ OBJS = \
 	src/sql/health_elsewhere.o \
 	src/sql/advance.o \
 	src/sql/rewind.o \
+	src/sql/settled.o \
 	src/sql/columns.o \
 	src/sql/partition.o \
 	src/shard/lease.o \
@@ -48,13 +49,17 @@ OBJS = \
 	src/shard/state.o \
 	src/shard/route.o \
 	src/mint/exceed.o \
+	src/mint/settled.o \
+	src/mint/settled_snapshot.o \
 	src/mint/generator.o \
+	src/mint/holders.o \
 	src/mint/definition.o \
 	src/mint/claim.o \
 	src/mint/restore.o \
 	src/mint/horizon.o \
 	src/mint/clock_guard.o \
 	src/mint/horizon_page.o \
+	src/mint/horizon_reach.o \
 	src/mint/slot.o \
 	src/mint/shmem.o \
 	src/mint/shmem_free.o \

@@ -16,6 +16,7 @@
 #include "fmgr.h"
 #include "mint/claim.h"
 #include "mint/generator.h"
+#include "mint/holders.h"
 #include "mint/shmem_area.h"
 #include "mint/shmem_free.h"
 #include "miscadmin.h"
@@ -54,6 +55,7 @@ _PG_init(void)
 	flake_shmem_free_init();
 	flake_generator_init();
 	flake_claim_init();
+	flake_holders_init();
 	flake_fence_init();
 	flake_keep_init();
 	flake_create_init();

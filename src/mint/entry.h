@@ -3,11 +3,12 @@
  * entry.h
  *	  What flakeid keeps in shared memory.
  *
- * Two tables, both in dynamic shared memory, shared by all databases of the
- * server:
+ * Three tables in dynamic shared memory, shared by all databases of the server:
  *
  *	Horizon		one per generator: how far ids may go (see horizon.h)
  *	Slot		one per generator and shard: how far they have gone (slot.h)
+ *	Settled		one per generator, or shard, that somebody has asked for a bound
+ *				of what is settled (settled.h)
  *
  * An entry never moves.  It stays as long as its generator exists, and that of
  * a generator of the extension's own as long as its database, so a session
@@ -15,7 +16,8 @@
  * Entries are a multiple of a cache line apart, so that sessions minting for
  * different shards, and everybody reading the horizon, do not disturb each other.
  *
- * And one ClockGuard for the server (see clock_guard.c).
+ * And for the server one ClockGuard (see clock_guard.c), and the Holders (see
+ * holders.c).
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -48,6 +50,9 @@ typedef struct FlakeKey
 	int32		shard;			/* 0 in the key of a Horizon */
 } FlakeKey;
 
+/* In the key of a Holder or a Settled: all shards. */
+#define FLAKE_EVERY_SHARD	(-1)
+
 typedef struct Horizon
 {
 	FlakeKey	key;			/* must be first */
@@ -58,6 +63,9 @@ typedef struct Horizon
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
+	pg_atomic_uint64 lsn;		/* at least that of the record of value */
+	pg_atomic_uint64 asked;		/* packed: at least each bound given out of what
+								 * is settled, durably; see settled.c */
 	pg_atomic_uint64 refused;	/* claims refused before there was a slot */
 } Horizon;
 
@@ -78,6 +86,50 @@ typedef struct Slot
 
 	LWLock		lock;			/* held while it is opened, closed or advanced */
 } Slot;
+
+typedef struct Settled
+{
+	FlakeKey	key;			/* must be first */
+	LWLock		lock;
+	uint64		epoch;			/* changes when bounds are forgotten */
+	int64		latest;			/* packed: the latest bound that was found */
+	int64		confirmed;		/* packed: a horizon that standbys have */
+	int64		pending;		/* packed: one that they may not have yet */
+	uint64		pending_lsn;	/* with this it is confirmed; 0 if there is none */
+} Settled;
+
+/* What a process, or a prepared transaction, has minted from. */
+#define FLAKE_HOLDS	4
+
+typedef struct Holder
+{
+	pg_atomic_uint64 above[FLAKE_HOLDS];	/* packed: all its ids are;
+											 * FLAKE_HOLDS_NOTHING if it has none */
+	FlakeKey	key[FLAKE_HOLDS];
+	TimestampTz since[FLAKE_HOLDS];
+	Oid			database;		/* of a process that holds more than fits, */
+	pg_atomic_uint32 overflow;	/* and then 1 */
+} Holder;
+
+typedef struct PreparedHolder
+{
+	TransactionId xid;			/* invalid if this is free */
+	Holder		holder;
+} PreparedHolder;
+
+typedef struct Holders
+{
+	LWLock		lock;			/* of the prepared ones */
+	pg_atomic_uint64 epochs;	/* of Settled so far */
+	bool		is_read;		/* those from before the server's start, too */
+	int			nprocesses;
+	int			nprepared;		/* these come after those of the processes */
+	union
+	{
+		Holder		holder;
+		char		lines[128]; /* processes do not disturb each other */
+	}			processes[FLEXIBLE_ARRAY_MEMBER];
+} Holders;
 
 typedef struct ClockGuard
 {

@@ -25,6 +25,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/pg_extension.h"
 #include "common/hashfn.h"
 #include "compat.h"
@@ -33,9 +34,11 @@
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
+#include "mint/holders.h"
 #include "mint/horizon.h"
 #include "mint/restore.h"
 #include "mint/shmem.h"
+#include "mint/slot.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
@@ -177,7 +180,7 @@ lock_sequence(Generator *generator)
 	CurrentResourceOwner = TopTransactionResourceOwner;
 	LockRelationOid(generator->sequence, RowExclusiveLock);
 	CurrentResourceOwner = owner;
-	generator->lxid = flake_current_lxid();
+	generator->locked_lxid = flake_current_lxid();
 }
 
 /* Finds the sequence of a generator of the extension's own, and locks it. */
@@ -197,10 +200,11 @@ find_and_lock_builtin(Generator *generator, Oid function)
 					 errdetail("It is a generator of extension \"flakeid\"."),
 					 errhint("Create the extension again.")));
 		if (sequence != generator->sequence ||
-			generator->lxid != flake_current_lxid())
+			generator->locked_lxid != flake_current_lxid())
 		{
 			generator->sequence = sequence;
 			/* Should this fail, there is no lock on the new one. */
+			generator->locked_lxid = InvalidLocalTransactionId;
 			generator->lxid = InvalidLocalTransactionId;
 			lock_sequence(generator);
 		}
@@ -260,9 +264,19 @@ check_version(void)
 	table_close(extensions, AccessShareLock);
 }
 
+/* ERROR unless the current user has one of two privileges on the generator. */
+static void
+check_select_or_usage(const Generator *generator)
+{
+	if (pg_class_aclmask(generator->sequence, GetUserId(), ACL_SELECT | ACL_USAGE,
+						 ACLMASK_ANY) == 0)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
+					   get_rel_name(generator->sequence));
+}
+
 /* Fills a generator from the catalogs. */
 static void
-look_up(Generator *generator, Oid function)
+look_up(Generator *generator, Oid function, bool to_read)
 {
 	uint64		before;
 
@@ -272,7 +286,11 @@ look_up(Generator *generator, Oid function)
 	before = invalidations;
 	(void) flake_generator_layout(generator->sequence, function, false,
 								  &generator->layout);
-	check_usage(generator);
+	generator->user = InvalidOid;
+	if (to_read)
+		check_select_or_usage(generator);
+	else
+		check_usage(generator);
 	if (generator->key >= FLAKE_BUILTINS)
 		flake_generator_check_label(generator->sequence);
 
@@ -283,26 +301,96 @@ look_up(Generator *generator, Oid function)
 	generator->recent.slot = NULL;
 
 	flake_horizon_open(&generator->horizon, generator->key,
-					   generator->sequence, &generator->layout, true);
+					   generator->sequence, &generator->layout, !to_read);
 	if (!flake_layout_has_time(&generator->layout))
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();
 	generator->valid = before == invalidations;
 }
 
-void
-flake_generator_prepare(Generator *generator, Oid function)
+/* Makes a generator ready for all but minting. */
+static void
+make_ready(Generator *generator, Oid function, bool to_read)
 {
 	refuse_in_worker();
 
 	/* Taking the lock also brings the news of changes to the sequence. */
 	if (OidIsValid(generator->sequence) &&
-		generator->lxid != flake_current_lxid())
+		generator->locked_lxid != flake_current_lxid())
 		lock_sequence(generator);
-	if (!generator->valid)
-		look_up(generator, function);
-	if (generator->user != GetUserId())
+
+	/* Reading does not begin a generator that has never been used. */
+	if (!generator->valid ||
+		(!to_read && flake_horizon_floor(&generator->horizon) == FLAKE_PACKED_NONE))
+		look_up(generator, function, to_read);
+	if (to_read)
+		check_select_or_usage(generator);
+	else if (generator->user != GetUserId())
 		check_usage(generator);
+}
+
+/*
+ * S1.  A layout without time has a bound for each shard: the slots register, when
+ * they are found.
+ */
+static void
+register_minting(Generator *generator)
+{
+	int			entry;
+
+	generator->lxid = flake_current_lxid();
+	if (!flake_layout_has_time(&generator->layout))
+	{
+		generator->recent.slot = NULL;
+		return;
+	}
+	entry = flake_holder_begin(generator->key, FLAKE_EVERY_SHARD);
+	if (entry < 0)
+		return;
+
+	/* Its ids need not be held back further than they can reach. */
+	flake_horizon_follow_clock(&generator->horizon, GetCurrentStatementStartTimestamp());
+	flake_holder_set(entry, flake_horizon_floor(&generator->horizon));
+}
+
+static void
+register_slot(const Generator *generator)
+{
+	int			entry = flake_holder_begin(generator->key, generator->recent.shard);
+
+	if (entry >= 0)
+		flake_holder_set(entry, Max(flake_slot_last(generator->recent.slot),
+									flake_horizon_floor(&generator->horizon)));
+}
+
+void
+flake_generator_prepare(Generator *generator, Oid function)
+{
+	make_ready(generator, function, false);
+	if (generator->lxid != flake_current_lxid())
+		register_minting(generator);
+}
+
+static Generator *
+get_without_minting(Oid sequence, Oid function, bool to_read)
+{
+	if (flake_recent_generator == NULL ||
+		flake_recent_generator->sequence != sequence)
+		flake_recent_generator = flake_generator_find(sequence, function);
+	make_ready(flake_recent_generator, function, to_read);
+	return flake_recent_generator;
+}
+
+Generator *
+flake_generator_look(Oid sequence, Oid function)
+{
+	return get_without_minting(sequence, function, false);
+}
+
+Generator *
+flake_generator_read(Oid sequence, Oid function)
+{
+	return get_without_minting(sequence, function, true);
 }
 
 /* Frees what must be looked up again anyway, dropped generators among it. */
@@ -357,6 +445,20 @@ flake_generator_find(Oid sequence, Oid function)
 	return generator;
 }
 
+void
+flake_generator_check_shard(const FlakeLayout *layout, int32 shard)
+{
+	if (shard < 0 || shard > flake_layout_max_shard(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("shard %d is out of range", shard),
+				 errdetail("Layout \"%s\" has shards 0 to %d.",
+						   flake_layout_name(layout),
+						   flake_layout_max_shard(layout)),
+				 errhint("Map more keys to one shard, for example with key & %d.",
+						 flake_layout_max_shard(layout))));
+}
+
 /* Makes generator->recent the slot of a shard. */
 void
 flake_generator_find_slot(Generator *generator, int32 shard)
@@ -364,16 +466,7 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 	GeneratorSlot *entry;
 	bool		found;
 
-	if (shard < 0 || shard > flake_layout_max_shard(&generator->layout))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("shard %d is out of range", shard),
-				 errdetail("Layout \"%s\" has shards 0 to %d.",
-						   flake_layout_name(&generator->layout),
-						   flake_layout_max_shard(&generator->layout)),
-				 errhint("Map more keys to one shard, for example with key & %d.",
-						 flake_layout_max_shard(&generator->layout))));
-
+	flake_generator_check_shard(&generator->layout, shard);
 	entry = slot_cache_lookup(generator->slots, shard);
 	if (entry == NULL)
 	{
@@ -386,6 +479,9 @@ flake_generator_find_slot(Generator *generator, int32 shard)
 		entry->image = flake_layout_shard_image(&generator->layout, shard);
 	}
 	generator->recent = *entry;
+	if (!flake_layout_has_time(&generator->layout) &&
+		generator->lxid == flake_current_lxid())
+		register_slot(generator);
 }
 
 void

@@ -41,7 +41,8 @@ typedef struct Generator
 	Oid			key;			/* in shared memory: sequence or FLAKE_... */
 	bool		valid;			/* is the rest as the catalogs have it? */
 	Oid			user;			/* found to have USAGE, or InvalidOid */
-	LocalTransactionId lxid;	/* transaction that holds a lock on sequence */
+	LocalTransactionId lxid;	/* transaction that has registered to mint */
+	LocalTransactionId locked_lxid; /* the one that holds a lock on sequence */
 	FlakeLayout layout;
 	HorizonRef	horizon;
 	GeneratorSlot recent;		/* the last one used; slot NULL if none */
@@ -79,8 +80,8 @@ flake_generator_is_ready(const Generator *generator)
 }
 
 /*
- * A generator of the extension's own, ready for the current user to mint from:
- * key is FLAKE_DEFAULT, FLAKE_UUID or FLAKE_OBJECTID.  function is a function
+ * A generator of the extension's own, ready for the current user to mint from, and
+ * the transaction registered as one that does (S1): key is FLAKE_DEFAULT, FLAKE_UUID or FLAKE_OBJECTID.  function is a function
  * of the extension: the generator is in its schema.
  *
  * As with nextval(), the sequence stays locked until the end of the
@@ -114,6 +115,20 @@ flake_generator_get(Oid sequence, Oid function)
 		flake_generator_prepare(flake_recent_generator, function);
 	return flake_recent_generator;
 }
+
+/*
+ * The same for who does not mint: nobody waits for the transaction to see what
+ * is settled.
+ */
+extern Generator *flake_generator_look(Oid sequence, Oid function);
+
+/*
+ * The same for who may have SELECT on the sequence instead of USAGE.
+ */
+extern Generator *flake_generator_read(Oid sequence, Oid function);
+
+/* ERROR 22003 if a layout has no such shard. */
+extern void flake_generator_check_shard(const FlakeLayout *layout, int32 shard);
 
 /*
  * The slot of a shard, valid until the next call.  ERROR 22003 if the layout

@@ -50,6 +50,7 @@
 #include "mint/entry.h"
 #include "mint/horizon.h"
 #include "mint/horizon_page.h"
+#include "mint/horizon_reach.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
@@ -61,18 +62,11 @@
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
-/* How far ahead of what was handed out the horizon of a layout with time is. */
-#define HORIZON_WINDOW_US	(5 * USECS_PER_SEC)
-
 /*
- * H4: how far the horizon may be past what can be claimed.  Three quarters of it
- * are used up between two flushes of a shard that is held at its limit: that
- * makes 5.3 in a second.  With less there would be more.
+ * How far behind the clock to leave the floor of a generator that is asked what is
+ * settled, before a transaction that mints raises it.
  */
-#define HORIZON_SLACK_US	(250 * INT64CONST(1000))
-
-/* That and a tick are not longer than this, or it is a tick and no slack. */
-#define RESTART_WAIT_US		(300 * INT64CONST(1000))
+#define FOLLOWS_CLOCK_US	(100 * INT64CONST(1000))
 
 /*
  * Which relation, and which file of it: ALTER SEQUENCE ... RESTART gives a
@@ -105,18 +99,29 @@ open_sequence(const HorizonRef *ref)
 	return rel;
 }
 
+/* The greater one stays, whoever else raises it. */
+static void
+raise_to(pg_atomic_uint64 *shared, int64 value)
+{
+	uint64		old = pg_atomic_read_u64(shared);
+
+	while ((int64) old < value &&
+		   !pg_atomic_compare_exchange_u64(shared, &old, (uint64) value))
+		;
+}
+
 /*
- * Makes a horizon that is on disk known, in the file of rel.  The floor may
- * have been read long before: whoever stores it holds the horizon's LWLock from
- * reading to storing, so that none that was raised meanwhile is lost.
+ * Makes a horizon that is on disk known, in the file of rel, with the end of its
+ * WAL record.  Who reads the horizon before that finds at least that of the
+ * horizon.
  */
 static void
-publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
+publish(HorizonRef *ref, Relation rel, int64 value, XLogRecPtr lsn)
 {
 	Horizon    *shared = ref->shared;
 
 	Assert(LWLockHeldByMeInMode(&shared->lock, LW_EXCLUSIVE));
-	pg_atomic_write_u64(&shared->floor, (uint64) floor);
+	pg_atomic_write_u64(&shared->lsn, lsn);
 
 	/*
 	 * File before value: see flake_horizon_margin().  No test can come in
@@ -137,16 +142,21 @@ publish(HorizonRef *ref, Relation rel, int64 value, int64 floor)
 static void
 synchronize(HorizonRef *ref, Relation rel, int64 needed)
 {
-	int64		published = (int64) pg_atomic_read_u64(&ref->shared->value);
+	Horizon    *shared = ref->shared;
+	int64		published = (int64) pg_atomic_read_u64(&shared->value);
+	bool		asked = (int64) pg_atomic_read_u64(&shared->asked) != FLAKE_PACKED_NONE;
 	Buffer		buffer = ReadBuffer(rel, 0);
+	Page		page = BufferGetPage(buffer);
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
-	int64		floor = flake_horizon_floor(ref);
+	XLogRecPtr	page_lsn;
+	int64		asked_on_disk;
 	int64		last_value;
 	int64		guard;
 	int64		value;
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	flake_horizon_page_get(rel, BufferGetPage(buffer), ref->unset, &last_value, &guard);
+	flake_horizon_page_get(rel, page, ref->unset, &last_value, &guard);
+	asked_on_disk = flake_horizon_page_asked(rel, page);
 
 	/*
 	 * A page below what was published comes from ALTER SEQUENCE, or belongs
@@ -155,11 +165,12 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (published == FLAKE_PACKED_NONE)
-		ref->shared->found = guard; /* anybody's setval() can be last_value */
-	if (value != last_value || value != guard)
-		lsn = flake_horizon_page_write(rel, buffer, value);
-	else if (flake_horizon_page_origin(rel, BufferGetPage(buffer)).timeline == 0)
+		shared->found = guard;	/* anybody's setval() can be last_value */
+	if (value != last_value || value != guard || (asked && asked_on_disk != value))
+		lsn = flake_horizon_page_write(rel, buffer, value, asked ? value : asked_on_disk);
+	else if (flake_horizon_page_origin(rel, page).timeline == 0)
 		(void) flake_horizon_page_stamp(rel, buffer);
+	page_lsn = PageGetLSN(page);
 	UnlockReleaseBuffer(buffer);
 
 	/*
@@ -174,46 +185,11 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 * setval(), as in a restore.  Ids up to there may be in use (H3).
 	 */
 	if (Max(last_value, guard) > published)
-		floor = Max(floor, Max(last_value, guard));
+		raise_to(&shared->floor, Max(last_value, guard));
 	else if (last_value != guard)
-		floor = Max(floor, last_value);
-	publish(ref, rel, value, floor);
-}
-
-/* How far ahead of what was handed out to move the horizon, in packed units. */
-static int64
-horizon_window(const FlakeLayout *layout)
-{
-	int64		ticks;
-
-	if (!flake_layout_has_time(layout))
-		return layout->block;
-
-	/* Of a long tick a part is enough. */
-	if (layout->unit_us > HORIZON_WINDOW_US)
-		return Max(flake_layout_max_sequence(layout) /
-				   (layout->unit_us / HORIZON_WINDOW_US), 1);
-
-	/* Of a layout that cannot hold as much, a tenth. */
-	ticks = Min(HORIZON_WINDOW_US / layout->unit_us,
-				flake_layout_max_tick(layout) / 10);
-	return Max(flake_layout_pack(layout, ticks, 0), 1);
-}
-
-/* H4: what may be claimed at an instant, and the slack. */
-static int64
-claimable_up_to(const FlakeLayout *layout, TimestampTz now)
-{
-	int64		slack_us = Min(HORIZON_SLACK_US, RESTART_WAIT_US - layout->unit_us);
-	int64		tick = flake_layout_tick_at(layout, now);
-
-	if (tick < flake_layout_min_tick(layout))
-		return FLAKE_PACKED_NONE;
-	if (pg_add_s64_overflow(tick, flake_max_ahead_us / layout->unit_us +
-							Max(slack_us, 0) / layout->unit_us, &tick) ||
-		tick > flake_layout_max_tick(layout))
-		return flake_layout_max_packed(layout);
-	return flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
+		raise_to(&shared->floor, last_value);
+	raise_to(&shared->asked, asked ? value : asked_on_disk);
+	publish(ref, rel, value, page_lsn);
 }
 
 /*
@@ -227,7 +203,7 @@ warn_if_far_ahead(const HorizonRef *ref, int64 found)
 	TimestampTz now = GetCurrentTimestamp();
 	TimestampTz ahead;
 
-	if (!flake_layout_has_time(layout) || found <= claimable_up_to(layout, now) ||
+	if (!flake_layout_has_time(layout) || found <= flake_horizon_claimable_up_to(layout, now) ||
 		!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, found), &ahead))
 		return;
 	ereport(WARNING,
@@ -236,28 +212,6 @@ warn_if_far_ahead(const HorizonRef *ref, int64 found)
 			 errdetail("Ids go on above it, and may be %s ahead of the clock (\"flakeid.max_ahead\").",
 					   flake_duration(flake_max_ahead_us)),
 			 errhint("If the clock is behind, correct it. If it is right, it was ahead when ids were minted: see flake_rewind().")));
-}
-
-/*
- * Where a generator begins that has not handed out anything: at the present,
- * not at the epoch.  Should the clock be set back later, ids do not go back
- * into the time before the generator.
- */
-static int64
-first_floor(const FlakeLayout *layout, TimestampTz now)
-{
-	int64		min;
-	int64		max;
-	int64		tick;
-
-	flake_horizon_bounds(layout, &min, &max);
-	if (!flake_layout_has_time(layout))
-		return min - 1;
-	tick = flake_layout_tick_at(layout, now);
-	if (tick < flake_layout_min_tick(layout) ||
-		tick > flake_layout_max_tick(layout))
-		return min - 1;
-	return Max(flake_layout_pack(layout, tick, 0), min) - 1;
 }
 
 /* The time of a packed value; DT_NOBEGIN if there is none. */
@@ -335,7 +289,10 @@ notice_database(Horizon *shared, TransactionId incarnation)
 	if (shared->incarnation == incarnation)
 		return;
 	if (shared->incarnation != InvalidTransactionId)
+	{
 		flake_shmem_each_slot(close_slot, shared);
+		flake_shmem_forget_settled(shared->key.generator);
+	}
 	shared->incarnation = incarnation;
 }
 
@@ -354,7 +311,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	ref->sequence = sequence;
 	ref->unset = flake_horizon_page_unset(sequence);
 	ref->layout = layout;
-	ref->window = horizon_window(layout);
+	ref->window = flake_horizon_window(layout);
 	ref->reserve = ref->window / 4;
 	ref->max = flake_layout_max_packed(layout);
 
@@ -370,8 +327,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 		read_clock(ref, &move);
 		is_refused = flake_layout_has_time(layout) && !flake_clock_guard_allows(&move);
 		if (!is_refused)
-			pg_atomic_write_u64(&ref->shared->floor,
-								(uint64) first_floor(layout, move.wall));
+			raise_to(&ref->shared->floor, flake_horizon_first_floor(layout, move.wall));
 	}
 	LWLockRelease(&ref->shared->lock);
 	relation_close(rel, NoLock);
@@ -417,7 +373,7 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	if (has_time)
 	{
 		read_clock(ref, &move);
-		cap = claimable_up_to(ref->layout, move.wall);
+		cap = flake_horizon_claimable_up_to(ref->layout, move.wall);
 	}
 	if (end > cap)
 		start_over = true;		/* the claim had another reading of the clock */
@@ -444,6 +400,8 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
+	if (is_refused && slot == NULL)
+		return false;
 	if (is_refused)
 		flake_clock_guard_refuse(&move, &slot->refused);
 	if (is_moved && has_time)
@@ -467,10 +425,9 @@ flake_horizon_raise(HorizonRef *ref, int64 above)
 	 */
 	read_clock(ref, &move);
 	if (flake_layout_has_time(ref->layout) && flake_clock_guard_allows(&move))
-		needed = Max(needed, first_floor(ref->layout, move.wall));
+		needed = Max(needed, flake_horizon_first_floor(ref->layout, move.wall));
 	synchronize(ref, rel, needed);
-	if (flake_horizon_floor(ref) < above)
-		pg_atomic_write_u64(&shared->floor, (uint64) above);
+	raise_to(&shared->floor, above);
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
 }
@@ -485,10 +442,53 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = flake_horizon_page_write(rel, buffer, value);
+	lsn = flake_horizon_page_write(rel, buffer, value, FLAKE_PACKED_NONE);
 	UnlockReleaseBuffer(buffer);
 	XLogFlush(lsn);
-	publish(ref, rel, value, value);
+
+	/* Not raise_to(): nobody else changes them while the sequence is locked. */
+	flake_shmem_forget_settled(shared->key.generator);
+	pg_atomic_write_u64(&shared->asked, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_write_u64(&shared->floor, (uint64) value);
+	publish(ref, rel, value, lsn);
 	LWLockRelease(&shared->lock);
 	relation_close(rel, NoLock);
+}
+
+void
+flake_horizon_ask(HorizonRef *ref)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel;
+
+	if (pg_atomic_read_u64(&shared->asked) == pg_atomic_read_u64(&shared->value) &&
+		pg_atomic_read_u64(&shared->file) == ref->file)
+		return;
+	rel = open_sequence(ref);
+	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	raise_to(&shared->asked, FLAKE_PACKED_NONE + 1);
+	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	LWLockRelease(&shared->lock);
+	relation_close(rel, NoLock);
+}
+
+int64
+flake_horizon_raise_floor(HorizonRef *ref, int64 above)
+{
+	if (flake_horizon_margin(ref, above) >= 0)
+		raise_to(&ref->shared->floor, above);
+	return flake_horizon_floor(ref);
+}
+
+void
+flake_horizon_follow_clock(HorizonRef *ref, TimestampTz now)
+{
+	const FlakeLayout *layout = ref->layout;
+	int64		above;
+
+	if (likely((int64) pg_atomic_read_u64(&ref->shared->asked) == FLAKE_PACKED_NONE))
+		return;
+	above = flake_horizon_last_tick(layout, now - FOLLOWS_CLOCK_US);
+	if (flake_horizon_floor(ref) < above)
+		(void) flake_horizon_raise_floor(ref, flake_horizon_last_tick(layout, now));
 }

@@ -52,7 +52,7 @@ extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
  * as it is: somebody else is about to move it, or nothing is left to reserve.
  *
  * ERROR 53400 if the clock has jumped ahead (H5); it is counted in the slot that
- * the claim is for.
+ * the claim is for.  With no slot it is false instead.
  */
 extern bool flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot);
 
@@ -64,6 +64,24 @@ extern void flake_horizon_raise(HorizonRef *ref, int64 above);
  * handed out again.  The sequence must be locked so that nobody mints.
  */
 extern void flake_horizon_rewind(HorizonRef *ref, int64 value);
+
+/*
+ * Makes durable that bounds up to the horizon may be given out of what is settled.
+ * Whatever moves the horizon later does so, too, until it is set back.
+ */
+extern void flake_horizon_ask(HorizonRef *ref);
+
+/*
+ * Raises the floor to a packed value, if that is at or below the horizon, and
+ * returns the floor.
+ */
+extern int64 flake_horizon_raise_floor(HorizonRef *ref, int64 above);
+
+/*
+ * The same with what is past at an instant, now and then, if the generator is asked
+ * what is settled.
+ */
+extern void flake_horizon_follow_clock(HorizonRef *ref, TimestampTz now);
 
 /*
  * How many packed values the horizon leaves above end; negative if end is

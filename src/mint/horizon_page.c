@@ -15,7 +15,8 @@
  *				be lowered by them.
  *
  * The greater of the two counts.  Behind the guard is the timeline on which the
- * generator was made, or a restore was accepted: see restore.c.
+ * generator was made, or a restore was accepted: see restore.c.  And then up to
+ * where bounds of what is settled may have been given out: see settled.c.
  *
  * The sequence's increment is greater than the distance of its bounds, so that
  * nextval() fails (after ALTER SEQUENCE ... RESTART only the second time, which
@@ -45,6 +46,7 @@ typedef struct HorizonTuple
 	FormData_pg_sequence_data sequence;
 	int64		guard;
 	HorizonOrigin origin;
+	int64		asked;
 } HorizonTuple;
 
 /* That of a tuple has what lies before a field's end, if it is that long. */
@@ -138,6 +140,17 @@ flake_horizon_page_origin(Relation rel, Page page)
 	return ((HorizonTuple *) ((char *) tuple + tuple->t_hoff))->origin;
 }
 
+int64
+flake_horizon_page_asked(Relation rel, Page page)
+{
+	Size		length;
+	HeapTupleHeader tuple = sequence_tuple(rel, page, &length);
+
+	if (!HORIZON_TUPLE_HAS(tuple, length, asked))
+		return FLAKE_PACKED_NONE;
+	return ((HorizonTuple *) ((char *) tuple + tuple->t_hoff))->asked;
+}
+
 HorizonOrigin
 flake_horizon_origin(void)
 {
@@ -169,7 +182,9 @@ full_tuple(Relation rel, Page page)
 		data = (HorizonTuple *) ((char *) longer + longer->t_hoff);
 		if (!HORIZON_TUPLE_HAS(tuple, length, guard))
 			data->guard = FLAKE_PACKED_NONE;
-		data->origin = flake_horizon_origin();
+		if (!HORIZON_TUPLE_HAS(tuple, length, origin))
+			data->origin = flake_horizon_origin();
+		data->asked = FLAKE_PACKED_NONE;
 		if (!PageIndexTupleOverwrite(page, FirstOffsetNumber,
 									 (void *) longer, full_length))
 			elog(ERROR, "no room on the page of sequence \"%s\"",
@@ -181,9 +196,9 @@ full_tuple(Relation rel, Page page)
 	return (HorizonTuple *) ((char *) tuple + tuple->t_hoff);
 }
 
-/* Sets both copies of the horizon on an image of the page. */
+/* Sets both copies of the horizon, and what is asked, on an image of the page. */
 static void
-set_page_horizon(Relation rel, Page page, int64 value)
+set_page_horizon(Relation rel, Page page, int64 value, int64 asked)
 {
 	HorizonTuple *data = full_tuple(rel, page);
 
@@ -191,10 +206,11 @@ set_page_horizon(Relation rel, Page page, int64 value)
 	data->sequence.log_cnt = 0;
 	data->sequence.is_called = true;
 	data->guard = value;
+	data->asked = asked;
 }
 
 XLogRecPtr
-flake_horizon_page_write(Relation rel, Buffer buffer, int64 value)
+flake_horizon_page_write(Relation rel, Buffer buffer, int64 value, int64 asked)
 {
 	GenericXLogState *state = GenericXLogStart(rel);
 
@@ -206,7 +222,7 @@ flake_horizon_page_write(Relation rel, Buffer buffer, int64 value)
 	set_page_horizon(rel,
 					 GenericXLogRegisterBuffer(state, buffer,
 											   GENERIC_XLOG_FULL_IMAGE),
-					 value);
+					 value, asked);
 	return GenericXLogFinish(state);
 }
 

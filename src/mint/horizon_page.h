@@ -58,11 +58,18 @@ extern HorizonOrigin flake_horizon_page_origin(Relation rel, Page page);
 extern XLogRecPtr flake_horizon_page_stamp(Relation rel, Buffer buffer);
 
 /*
- * Writes both copies of the horizon to the locked page of the sequence.
+ * Up to where bounds of what is settled may have been given out, FLAKE_PACKED_NONE
+ * if none was.  A content lock on the page must be held.
+ */
+extern int64 flake_horizon_page_asked(Relation rel, Page page);
+
+/*
+ * Writes both copies of the horizon, and that, to the locked page of the sequence.
  * Returns up to where WAL must be flushed before the horizon is published.  A page
  * without an origin gets the present one.
  */
-extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 value);
+extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 value,
+										   int64 asked);
 
 /*
  * Reads the horizon from disk; AccessShareLock will do, also on a standby.

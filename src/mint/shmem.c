@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "access/transam.h"
+#include "access/xlogdefs.h"
 #include "layout/layout.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
@@ -83,7 +84,27 @@ init_horizon(void *entry)
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&horizon->lsn, InvalidXLogRecPtr);
+	pg_atomic_init_u64(&horizon->asked, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->refused, 0);
+}
+
+static void
+reset_settled(Settled *settled)
+{
+	settled->epoch = pg_atomic_add_fetch_u64(&flake_holders->epochs, 1);
+	settled->latest = FLAKE_PACKED_NONE;
+	settled->confirmed = FLAKE_PACKED_NONE;
+	settled->pending_lsn = InvalidXLogRecPtr;
+}
+
+static void
+init_settled(void *entry)
+{
+	Settled    *settled = entry;
+
+	LWLockInitialize(&settled->lock, flake_shmem_tranche());
+	reset_settled(settled);
 }
 
 static void
@@ -127,6 +148,47 @@ flake_shmem_horizon(Oid generator)
 {
 	return find_or_make(&flake_horizons, make_key(MyDatabaseId, generator, 0),
 						init_horizon);
+}
+
+Settled *
+flake_shmem_settled(Oid generator, int32 shard)
+{
+	return find_or_make(&flake_settled_table,
+						make_key(MyDatabaseId, generator, shard), init_settled);
+}
+
+void
+flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg)
+{
+	dshash_seq_status scan;
+	Settled    *settled;
+
+	flake_shmem_attach();
+	dshash_seq_init(&scan, flake_settled_table, false);
+	while ((settled = dshash_seq_next(&scan)) != NULL)
+	{
+		if (settled->key.database == MyDatabaseId)
+			visit(settled, arg);
+	}
+	dshash_seq_term(&scan);
+}
+
+static void
+forget_settled(Settled *settled, void *arg)
+{
+	const Oid  *generator = arg;
+
+	if (settled->key.generator != *generator)
+		return;
+	LWLockAcquire(&settled->lock, LW_EXCLUSIVE);
+	reset_settled(settled);
+	LWLockRelease(&settled->lock);
+}
+
+void
+flake_shmem_forget_settled(Oid generator)
+{
+	flake_shmem_each_settled(forget_settled, &generator);
 }
 
 /* The database in the key of a generator's slots. */

@@ -23,6 +23,7 @@
  */
 extern Horizon *flake_shmem_horizon(Oid generator);
 extern Slot *flake_shmem_slot(Oid generator, int32 shard);
+extern Settled *flake_shmem_settled(Oid generator, int32 shard);
 
 /*
  * Calls visit for a slot, if there is one; or for every slot of this database or of
@@ -37,6 +38,16 @@ extern void flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg);
 /* The same for the horizon of every generator of this database. */
 typedef void (*FlakeHorizonVisitor) (Horizon *horizon, void *arg);
 extern void flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg);
+
+/* The same for whatever of this database was asked what is settled. */
+typedef void (*FlakeSettledVisitor) (Settled *settled, void *arg);
+extern void flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg);
+
+/*
+ * Forgets the bounds of a generator whose ids go back, or belong to another
+ * database.  Nobody asks for one meanwhile.
+ */
+extern void flake_shmem_forget_settled(Oid generator);
 
 #pragma GCC visibility pop
 

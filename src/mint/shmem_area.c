@@ -2,7 +2,7 @@
  *
  * shmem_area.c
  *	  The memory that all sessions share: a small fixed header and, reached
- *	  through it, a dynamic area with two hash tables.
+ *	  through it, a dynamic area with three hash tables.
  *
  * No preloading is needed.  The first session that mints after a server start
  * makes everything.  The header is a named DSM segment on PostgreSQL 17 and
@@ -18,6 +18,7 @@
  */
 #include "postgres.h"
 
+#include "access/twophase.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
 #include "mint/shmem_area.h"
@@ -26,6 +27,7 @@
 #endif
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/dsa.h"
 #include "utils/memutils.h"
@@ -39,6 +41,8 @@ typedef struct ShmemHeader
 	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
 	dshash_table_handle horizons;
 	dshash_table_handle slots;
+	dshash_table_handle settled;
+	dsa_pointer holders;
 	ClockGuard	clock_guard;
 } ShmemHeader;
 
@@ -52,14 +56,17 @@ typedef struct ShmemHeader
 
 StaticAssertDecl(sizeof(Horizon) <= ENTRY_SIZE, "a horizon fits its entry");
 StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
+StaticAssertDecl(sizeof(Settled) <= ENTRY_SIZE, "so does what is settled");
 
 dshash_table *flake_horizons = NULL;
 dshash_table *flake_slots = NULL;
+dshash_table *flake_settled_table = NULL;
+Holders    *flake_holders = NULL;
 
 static ShmemHeader *shmem_header = NULL;
 static dsa_area *area = NULL;
 
-/* The same for both tables; the tranche is filled in by flake_shmem_attach(). */
+/* The same for all tables; the tranche is filled in by flake_shmem_attach(). */
 static dshash_parameters table_params = {
 	.key_size = sizeof(FlakeKey),
 	.entry_size = ENTRY_SIZE,
@@ -129,6 +136,39 @@ header_get(void)
 	return header;
 }
 
+/* Every process that PostgreSQL can have, also those that do not mint. */
+static int
+number_of_processes(void)
+{
+	return (int) ProcGlobal->allProcCount;
+}
+
+static Size
+holders_size(void)
+{
+	return add_size(offsetof(Holders, processes),
+					add_size(mul_size(number_of_processes(),
+									  sizeof(flake_holders->processes[0])),
+							 mul_size(max_prepared_xacts, sizeof(PreparedHolder))));
+}
+
+static void
+holders_init(Holders *holders, int tranche)
+{
+	LWLockInitialize(&holders->lock, tranche);
+	pg_atomic_init_u64(&holders->epochs, 0);
+	holders->is_read = false;
+	holders->nprocesses = number_of_processes();
+	holders->nprepared = max_prepared_xacts;
+	for (int i = 0; i < holders->nprocesses; i++)
+		flake_holder_init(&holders->processes[i].holder);
+	for (int i = 0; i < holders->nprepared; i++)
+	{
+		flake_prepared_holders(holders)[i].xid = InvalidTransactionId;
+		flake_holder_init(&flake_prepared_holders(holders)[i].holder);
+	}
+}
+
 /*
  * Makes the area and its tables.  The area is pinned, so that it outlives its
  * creator, only when nothing can fail any more: until then an error lets the
@@ -140,20 +180,30 @@ area_create(ShmemHeader *header)
 	dsa_area   *new_area = dsa_create(header->lock.tranche);
 	dshash_table *new_horizons;
 	dshash_table *new_slots;
+	dshash_table *new_settled;
+	dsa_pointer new_holders;
 
-	dsa_set_size_limit(new_area, (size_t) FLAKE_AREA_LIMIT_MB * 1024 * 1024);
+	dsa_set_size_limit(new_area, add_size((Size) FLAKE_AREA_LIMIT_MB * 1024 * 1024,
+										  holders_size()));
 	new_horizons = dshash_create(new_area, &table_params, NULL);
 	new_slots = dshash_create(new_area, &table_params, NULL);
+	new_settled = dshash_create(new_area, &table_params, NULL);
+	new_holders = dsa_allocate_extended(new_area, holders_size(), DSA_ALLOC_HUGE);
+	holders_init(dsa_get_address(new_area, new_holders), header->lock.tranche);
 
 	dsa_pin(new_area);
 	dsa_pin_mapping(new_area);
 	header->horizons = dshash_get_hash_table_handle(new_horizons);
 	header->slots = dshash_get_hash_table_handle(new_slots);
+	header->settled = dshash_get_hash_table_handle(new_settled);
+	header->holders = new_holders;
 	header->area = dsa_get_handle(new_area);
 
 	area = new_area;
 	flake_horizons = new_horizons;
 	flake_slots = new_slots;
+	flake_settled_table = new_settled;
+	flake_holders = dsa_get_address(new_area, new_holders);
 }
 
 static void
@@ -163,6 +213,8 @@ area_attach(const ShmemHeader *header)
 
 	flake_horizons = dshash_attach(new_area, &table_params, header->horizons, NULL);
 	flake_slots = dshash_attach(new_area, &table_params, header->slots, NULL);
+	flake_settled_table = dshash_attach(new_area, &table_params, header->settled, NULL);
+	flake_holders = dsa_get_address(new_area, header->holders);
 	dsa_pin_mapping(new_area);
 	area = new_area;
 }

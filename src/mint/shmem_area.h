@@ -19,11 +19,31 @@
 #define FLAKE_AREA_LIMIT_MB	64
 
 /*
- * The tables, whose entries are a Horizon and a Slot each; NULL until
- * flake_shmem_attach() has been called.
+ * The tables, whose entries are a Horizon, a Slot and a Settled each, and the
+ * holders; NULL until flake_shmem_attach() has been called.
  */
 extern dshash_table *flake_horizons;
 extern dshash_table *flake_slots;
+extern dshash_table *flake_settled_table;
+extern Holders *flake_holders;
+
+/* What holds nothing: above every packed value. */
+#define FLAKE_HOLDS_NOTHING	PG_INT64_MAX
+
+static inline void
+flake_holder_init(Holder *holder)
+{
+	for (int i = 0; i < FLAKE_HOLDS; i++)
+		pg_atomic_init_u64(&holder->above[i], (uint64) FLAKE_HOLDS_NOTHING);
+	pg_atomic_init_u32(&holder->overflow, 0);
+}
+
+/* Those of prepared transactions. */
+static inline PreparedHolder *
+flake_prepared_holders(Holders *holders)
+{
+	return (PreparedHolder *) &holders->processes[holders->nprocesses];
+}
 
 /* Connects this session to the tables, once, and makes them if nobody has. */
 extern void flake_shmem_attach(void);

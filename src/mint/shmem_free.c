@@ -182,6 +182,7 @@ forget_dropped(const Droppable *kind)
 		{
 			/* The horizons go last: what is to be freed is found by them. */
 			delete_entries(flake_slots, kind, batch, size);
+			delete_entries(flake_settled_table, kind, batch, size);
 			delete_entries(flake_horizons, kind, batch, size);
 			while (size > 0)
 				kind->unlock(batch[--size]);

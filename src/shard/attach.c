@@ -47,7 +47,7 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 
 	PreventCommandIfReadOnly(function_name);
 	PreventCommandIfParallelMode(function_name);
-	generator = flake_generator_get(sequence, function);
+	generator = flake_generator_look(sequence, function);
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
 		flake_shard_none(sequence);
 
@@ -63,7 +63,7 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 	ForceSyncCommit();
 
 	/* Waiting may have brought news. */
-	return flake_generator_get(sequence, function);
+	return flake_generator_look(sequence, function);
 }
 
 /*
@@ -85,7 +85,7 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
 
 	/* Waiting for the lock may have brought news. */
-	*generator = flake_generator_get(sequence, function);
+	*generator = flake_generator_look(sequence, function);
 	return *flake_generator_slot(*generator, shard);
 }
 
@@ -114,7 +114,7 @@ close_slot(const Generator *generator, const GeneratorSlot *slot)
 bool
 flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 {
-	Generator  *generator = flake_generator_get(sequence, function);
+	Generator  *generator = flake_generator_look(sequence, function);
 	GeneratorSlot slot = *flake_generator_slot(generator, shard);
 
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
@@ -128,7 +128,7 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 		flake_shard_unlock(sequence, shard, FLAKE_CHANGE_STATE);
 		return false;
 	}
-	generator = flake_generator_get(sequence, function);
+	generator = flake_generator_look(sequence, function);
 	*bound = close_slot(generator, &slot);
 	flake_shard_write_state(sequence, shard, false, true, *bound, function);
 	return true;
@@ -172,14 +172,14 @@ flake_shard_take_back(Oid sequence, int32 shard, Oid function)
 	ShardState	state;
 
 	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
-	slot = *flake_generator_slot(flake_generator_get(sequence, function), shard);
+	slot = *flake_generator_slot(flake_generator_look(sequence, function), shard);
 
 	/*
 	 * L3: the next owner of the shard, wherever it is, goes on after the
 	 * lease.
 	 */
 	state = flake_shard_read_state(sequence, shard, function);
-	end_lease(flake_generator_get(sequence, function), &slot, &state, function);
+	end_lease(flake_generator_look(sequence, function), &slot, &state, function);
 	flake_shard_write_state(sequence, shard, false, state.has_after, state.after, function);
 }
 
@@ -198,7 +198,7 @@ flake_detach(PG_FUNCTION_ARGS)
 	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
-	bound = close_slot(flake_generator_get(sequence, function), &slot);
+	bound = close_slot(flake_generator_look(sequence, function), &slot);
 	if (state.has_after)
 		bound = Max(bound, state.after);
 
@@ -237,7 +237,7 @@ flake_attach(PG_FUNCTION_ARGS)
 	{
 		int64		after = PG_GETARG_INT64(1);
 
-		generator = flake_generator_get(sequence, function);
+		generator = flake_generator_look(sequence, function);
 		(void) flake_packed_to_exceed(&generator->layout, after, &slot.image, false,
 									  "Check the clocks of both servers.");
 		state.after = state.has_after ? Max(state.after, after) : after;

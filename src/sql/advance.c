@@ -73,7 +73,7 @@ flake_advance(PG_FUNCTION_ARGS)
 
 	PreventCommandIfReadOnly("flake_advance()");
 	PreventCommandIfParallelMode("flake_advance()");
-	generator = flake_generator_get(sequence, fcinfo->flinfo->fn_oid);
+	generator = flake_generator_look(sequence, fcinfo->flinfo->fn_oid);
 	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
@@ -115,7 +115,7 @@ flake_would_exceed(PG_FUNCTION_ARGS)
 
 	/* A standby does not know what its primary hands out. */
 	PreventCommandDuringRecovery("flake_would_exceed()");
-	generator = flake_generator_get(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid);
+	generator = flake_generator_look(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid);
 	check_not_wide(generator);
 	layout = &generator->layout;
 	slot = *flake_generator_slot(generator, shard);

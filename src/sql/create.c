@@ -235,7 +235,7 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	CommandCounterIncrement();
 
 	if (above != FLAKE_PACKED_NONE)
-		flake_generator_raise(flake_generator_get(address.objectId,
+		flake_generator_raise(flake_generator_look(address.objectId,
 												  fcinfo->flinfo->fn_oid), above);
 	PG_RETURN_OID(address.objectId);
 }

@@ -23,6 +23,7 @@
 #include "mint/generator.h"
 #include "mint/horizon.h"
 #include "mint/horizon_page.h"
+#include "mint/settled.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
@@ -107,8 +108,25 @@ check_live_ids(Oid sequence, int64 below, int64 horizon, Oid function)
 						get_rel_name(sequence)),
 				 errdetail("Column %s has %lld, which could be minted again.",
 						   live.column, (long long) live.id),
-				 errhint("%s", advice(flake_generator_get(sequence, function),
+				 errhint("%s", advice(flake_generator_look(sequence, function),
 									  below, live.id, horizon))));
+}
+
+/* ERROR if somebody may have read on after a bound that the ids go below. */
+static void
+check_settled(const Generator *generator, int64 value)
+{
+	int64		bound;
+
+	if (!flake_settled_given_out(generator, &bound) || bound <= value)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("cannot rewind generator \"%s\" below what is settled",
+					get_rel_name(generator->sequence)),
+			 errdetail("Bounds of up to %lld may have been given out by flake_settled(). Whoever has read on from there would miss the new ids.",
+					   (long long) flake_layout_last_id(&generator->layout, bound)),
+			 errhint("If nobody has read further than the value given, pass force => true.")));
 }
 
 /* Which slots to set back, and to what. */
@@ -262,7 +280,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 	 */
 	LockRelationOid(sequence, AccessExclusiveLock);
 
-	generator = flake_generator_get(sequence, function);
+	generator = flake_generator_look(sequence, function);
 	rewind.generator = generator->key;
 	rewind.value = flake_layout_packed_up_to(&generator->layout, below);
 	flake_horizon_bounds(&generator->layout, &min, &max);
@@ -289,7 +307,10 @@ flake_rewind(PG_FUNCTION_ARGS)
 						get_rel_name(sequence), (long long) below),
 				 errhint("The view \"flake_generators\" shows horizons.")));
 	if (!force)
+	{
+		check_settled(generator, rewind.value);
 		check_live_ids(sequence, below, horizon, function);
+	}
 	if (rewind.is_shared)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -298,9 +319,9 @@ flake_rewind(PG_FUNCTION_ARGS)
 				 errhint("Restart the server, and rewind the generator in every database before it is used.")));
 
 	/* The searches may have led to other look-ups: get it anew. */
-	warn_of_bounds(flake_generator_get(sequence, function), rewind.value, function);
+	warn_of_bounds(flake_generator_look(sequence, function), rewind.value, function);
 	if (rewind.value < horizon)
-		flake_horizon_rewind(&flake_generator_get(sequence, function)->horizon,
+		flake_horizon_rewind(&flake_generator_look(sequence, function)->horizon,
 							 rewind.value);
 	flake_shmem_each_slot(rewind_slot, &rewind);
 	PG_RETURN_VOID();

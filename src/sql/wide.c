@@ -210,6 +210,16 @@ flake_uuid(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P((pg_uuid_t *) flake);
 }
 
+pg_uuid_t *
+flake_last_uuid(int64 tick)
+{
+	Flake	   *flake = palloc(sizeof(Flake));
+
+	memset(flake, 0xff, sizeof(Flake));
+	flake->ms = pg_hton64((uint64) tick);
+	return (pg_uuid_t *) flake;
+}
+
 /* flake_uuid_decode(id uuid) returns record (ts, worker macaddr, sequence int) */
 Datum
 flake_uuid_decode(PG_FUNCTION_ARGS)
@@ -283,6 +293,17 @@ flake_objectid(PG_FUNCTION_ARGS)
 	memcpy(bytes + 4, flake_shmem_server_value(), FLAKE_SERVER_VALUE_LEN);
 	memcpy(bytes + 4 + FLAKE_SERVER_VALUE_LEN, (uint8 *) &counter + 1, 3);
 	PG_RETURN_TEXT_P(cstring_to_text(flake_text_encode(bytes, OBJECTID_LEN, 16)));
+}
+
+char *
+flake_last_objectid(int64 tick)
+{
+	uint32		seconds = pg_hton32((uint32) tick);
+	uint8		bytes[OBJECTID_LEN];
+
+	memset(bytes, 0xff, OBJECTID_LEN);
+	memcpy(bytes, &seconds, 4);
+	return flake_text_encode(bytes, OBJECTID_LEN, 16);
 }
 
 /* flake_objectid_timestamp(id text) returns timestamptz */

@@ -1,0 +1,186 @@
+/*-------------------------------------------------------------------------
+ *
+ * settled.c
+ *	  Up to where ids are settled: no open transaction has one of them, and none
+ *	  will be minted any more.
+ *
+ * A transaction that took an earlier id may commit after one that took a later id.
+ * So who reads rows in the order of their ids, and goes on after the last one,
+ * needs a bound below which nothing will appear any more.  It is like the xmin
+ * of a snapshot, but for ids.  S1 and S2 are in holders.c.
+ *
+ *	S3	Whoever asks raises the generator's floor first, and looks for open
+ *		transactions then.  The bound is the least of the floor and of what
+ *		those hold.
+ *	S4	The bound is at or below a horizon that is durable, and that the
+ *		synchronous standbys have.
+ *	S5	A bound is used with a snapshot only if every transaction is seen with it
+ *		that had ended when the bound was found: see settled_snapshot.c.
+ *	S6	No bound of a generator is below one that was found before.
+ *
+ * Why S3 is right.  A transaction has either registered before we look, and then
+ * the bound is below all its ids (S1).  Or it registers after that, and
+ * reads the floor after it has registered: then all its ids are above the floor
+ * that we have raised (M2).  Both sides have a memory barrier between writing
+ * and reading.  Where there is no time, there is nothing to raise: what a slot has
+ * handed out takes the floor's place, and a new claim is above that (M1).
+ *
+ * S4 carries the bound over a crash, or a failover: afterwards every id is above
+ * the horizon found (H3).  That also is how floors are kept that only this found.
+ *
+ * Ids of one tick sort by shard before they sort by sequence.  So the bound for all
+ * shards is the end of a tick.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "layout/layout.h"
+#include "mint/entry.h"
+#include "mint/generator.h"
+#include "mint/holders.h"
+#include "mint/horizon.h"
+#include "mint/horizon_reach.h"
+#include "mint/settled.h"
+#include "mint/settled_snapshot.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
+#include "replication/syncrep.h"
+#include "replication/walsender.h"
+#include "replication/walsender_private.h"
+#include "storage/lwlock.h"
+#include "utils/timestamp.h"
+
+/*
+ * The horizon that a failover leaves as it is (S4): this one, if the synchronous
+ * standbys have its WAL, or an earlier one.
+ */
+static int64
+confirmed_horizon(Settled *settled, const HorizonRef *horizon)
+{
+	Horizon    *shared = horizon->shared;
+	int64		value = (int64) pg_atomic_read_u64(&shared->asked);
+	XLogRecPtr	lsn;
+	XLogRecPtr	flushed;
+
+	if (max_wal_senders == 0 || SyncRepStandbyNames == NULL || *SyncRepStandbyNames == '\0')
+		return value;
+
+	/* Written before the horizon is published: this is not an older one. */
+	value = Min(value, (int64) pg_atomic_read_u64(&shared->value));
+	pg_read_barrier();
+	lsn = pg_atomic_read_u64(&shared->lsn);
+
+	LWLockAcquire(SyncRepLock, LW_SHARED);
+	flushed = WalSndCtl->lsn[SYNC_REP_WAIT_FLUSH];
+	LWLockRelease(SyncRepLock);
+
+	if (settled->pending_lsn != InvalidXLogRecPtr && settled->pending_lsn <= flushed)
+	{
+		settled->confirmed = Max(settled->confirmed, settled->pending);
+		settled->pending_lsn = InvalidXLogRecPtr;
+	}
+	if (lsn <= flushed)
+		settled->confirmed = Max(settled->confirmed, value);
+	else if (settled->pending_lsn == InvalidXLogRecPtr)
+	{
+		settled->pending = value;
+		settled->pending_lsn = lsn;
+	}
+	return settled->confirmed;
+}
+
+/*
+ * Lets the floor of a generator with time be what is past (S3), durably (S4), and
+ * returns it.
+ */
+static int64
+raise_floor(Generator *generator)
+{
+	HorizonRef *horizon = &generator->horizon;
+	int64		past = flake_horizon_last_tick(&generator->layout, GetCurrentTimestamp());
+
+	/* If it cannot be moved because the clock is wrong, it stays. */
+	if (flake_horizon_margin(horizon, past) < horizon->reserve)
+		(void) flake_horizon_extend(horizon, past, NULL);
+	return flake_horizon_raise_floor(horizon, past);
+}
+
+/* The end of the last tick of which all packed values are at or below one. */
+static int64
+whole_ticks(const FlakeLayout *layout, int64 packed)
+{
+	if (packed >= flake_layout_max_packed(layout))
+		return flake_layout_max_packed(layout);
+	return flake_layout_pack(layout, flake_layout_packed_tick(layout, packed + 1), 0) - 1;
+}
+
+SettledBound
+flake_settled_find(Generator *generator, int32 shard, Slot *slot)
+{
+	const FlakeLayout *layout = &generator->layout;
+	Settled    *settled = flake_shmem_settled(generator->key, shard);
+	SettledBound result = {0};
+	uint64		epoch;
+	int64		bound;
+
+	/* It begins with the first id. */
+	if ((int64) pg_atomic_read_u64(&generator->horizon.shared->value) == FLAKE_PACKED_NONE)
+		return result;
+	flake_horizon_ask(&generator->horizon);
+	if (flake_layout_has_time(layout))
+		bound = raise_floor(generator);
+	else
+		bound = Max(flake_slot_last(slot), flake_horizon_floor(&generator->horizon));
+
+	/* S3: no open transaction is looked for before the floor is raised. */
+	pg_memory_barrier();
+	LWLockAcquire(&settled->lock, LW_EXCLUSIVE);
+	bound = Min(bound, confirmed_horizon(settled, &generator->horizon));
+	bound = flake_holders_least(generator->key, shard, bound);
+	if (flake_layout_has_time(layout) && bound != FLAKE_PACKED_NONE)
+		bound = whole_ticks(layout, bound);
+	if (bound >= flake_layout_min_packed(layout))
+		settled->latest = Max(settled->latest, bound);	/* S6 */
+	result.latest = settled->latest;
+	result.any_is_known = result.latest != FLAKE_PACKED_NONE;
+	epoch = settled->epoch;
+	LWLockRelease(&settled->lock);
+
+	if (result.any_is_known)
+		result.is_known = flake_settled_for_snapshot(epoch, result.latest, &result.bound);
+	return result;
+}
+
+/* The greatest bound that was found for a generator. */
+typedef struct GivenOut
+{
+	Oid			generator;
+	int64		bound;
+} GivenOut;
+
+static void
+find_given_out(Settled *settled, void *arg)
+{
+	GivenOut   *given_out = arg;
+
+	if (settled->key.generator != given_out->generator)
+		return;
+	LWLockAcquire(&settled->lock, LW_SHARED);
+	given_out->bound = Max(given_out->bound, settled->latest);
+	LWLockRelease(&settled->lock);
+}
+
+bool
+flake_settled_given_out(const Generator *generator, int64 *bound)
+{
+	GivenOut	given_out = {.generator = generator->key,.bound = FLAKE_PACKED_NONE};
+
+	/* The first bound after a start is not below those from before. */
+	flake_shmem_each_settled(find_given_out, &given_out);
+	*bound = given_out.bound != FLAKE_PACKED_NONE ? given_out.bound
+		: (int64) pg_atomic_read_u64(&generator->horizon.shared->asked);
+	return *bound != FLAKE_PACKED_NONE;
+}

@@ -1,0 +1,231 @@
+/*-------------------------------------------------------------------------
+ *
+ * settled_snapshot.c
+ *	  Which bound of what is settled is right for a snapshot.
+ *
+ * In one statement the snapshot is older than what a function finds.  A transaction
+ * that ends in between does not hold the bound back any more, and its rows are not
+ * seen.  Hence S5 (see settled.c): a bound is used with a snapshot only if every
+ * transaction is seen with it that had ended when the bound was found.
+ *
+ * So a session keeps, with each of the last bounds that it found, a snapshot of just
+ * after that.  A bound is right for another snapshot if all transactions which that
+ * one does not see were running, or had not begun, according to the one that was
+ * kept.  One that only has a bound from before its snapshot was taken can use
+ * that: a reader's previous one, or the one that is found while its statement is
+ * planned.
+ *
+ * A statement may ask again and again, for each row that it looks at, or for each
+ * partition when it comes to that; and it must see one bound.  So none that was used
+ * is forgotten before the transaction ends.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "access/xact.h"
+#include "common/hashfn.h"
+#include "mint/generator.h"
+#include "mint/settled_snapshot.h"
+#include "storage/procarray.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+
+/* A bound that this session has found, and what was running just after that. */
+typedef struct KnownBound
+{
+	int64		bound;			/* packed */
+	TimestampTz found_at;
+	FullTransactionId next;		/* the next that was to begin */
+	TransactionId xmax;			/* none from here on had ended */
+	int			nrunning;
+	TransactionId *running;		/* of those before, in order */
+} KnownBound;
+
+/*
+ * The last ones of what has an epoch, the latest first.  The one in place i stays if
+ * those beside it are 2^i ms apart.
+ */
+#define KNOWN_BOUNDS	12
+
+typedef struct KnownBounds
+{
+	uint64		epoch;			/* must be first */
+	int			n;
+	KnownBound	bounds[KNOWN_BOUNDS];
+} KnownBounds;
+
+static HTAB *known_bounds = NULL;
+
+/* A bound that was used in this transaction. */
+typedef struct UsedKey
+{
+	uint64		epoch;
+	uint64		snapshot;		/* a hash of what it does not see */
+	TransactionId xmin;
+	TransactionId xmax;
+	TimestampTz portal;			/* when it was made: it is run again by FETCH */
+} UsedKey;
+
+typedef struct UsedBound
+{
+	UsedKey		key;			/* must be first */
+	bool		is_known;
+	int64		bound;
+} UsedBound;
+
+static HTAB *used = NULL;
+static LocalTransactionId used_in = InvalidLocalTransactionId;
+
+static UsedBound *
+find_used(uint64 epoch, Snapshot snapshot, bool *found)
+{
+	UsedKey		key = {.epoch = epoch,.xmin = snapshot->xmin,.xmax = snapshot->xmax};
+
+	key.snapshot = hash_bytes_extended((const unsigned char *) snapshot->xip,
+									   snapshot->xcnt * sizeof(TransactionId), 0);
+	if (ActivePortal != NULL)
+		key.portal = ActivePortal->creation_time;
+
+	/* The old one has gone with the transaction's memory. */
+	if (used_in != flake_current_lxid())
+	{
+		HASHCTL		control;
+
+		control.keysize = sizeof(UsedKey);
+		control.entrysize = sizeof(UsedBound);
+		control.hcxt = TopTransactionContext;
+		used = hash_create("flakeid bounds", 16, &control,
+						   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		used_in = flake_current_lxid();
+	}
+	return hash_search(used, &key, HASH_ENTER, found);
+}
+
+static KnownBounds *
+find_known(uint64 epoch)
+{
+	KnownBounds *known;
+	bool		found;
+
+	if (known_bounds == NULL)
+	{
+		HASHCTL		control;
+
+		control.keysize = sizeof(uint64);
+		control.entrysize = sizeof(KnownBounds);
+		control.hcxt = TopMemoryContext;
+		known_bounds = hash_create("flakeid known bounds", 16, &control,
+								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	known = hash_search(known_bounds, &epoch, HASH_ENTER, &found);
+	if (!found)
+		known->n = 0;
+	return known;
+}
+
+/* Takes note of a bound that was found just now. */
+static void
+remember(KnownBounds *known, int64 bound)
+{
+	static SnapshotData snapshot = {SNAPSHOT_MVCC};
+	KnownBound *bounds = known->bounds;
+	KnownBound	latest;
+	int			last;
+
+	(void) GetSnapshotData(&snapshot);
+	latest.bound = bound;
+	latest.found_at = GetCurrentTimestamp();
+	latest.next = ReadNextFullTransactionId();
+	latest.xmax = snapshot.xmax;
+	latest.nrunning = (int) snapshot.xcnt;
+	latest.running = MemoryContextAlloc(TopMemoryContext,
+										Max(snapshot.xcnt, 1) * sizeof(TransactionId));
+	memcpy(latest.running, snapshot.xip, snapshot.xcnt * sizeof(TransactionId));
+	qsort(latest.running, snapshot.xcnt, sizeof(TransactionId), xidComparator);
+
+	/* Which one goes? */
+	for (last = 1; last < known->n - 1; last++)
+	{
+		if (bounds[last - 1].found_at - bounds[last + 1].found_at < (INT64CONST(1000) << last))
+			break;
+	}
+	if (last >= known->n - 1 && known->n < KNOWN_BOUNDS)
+		last = known->n++;
+	else
+		pfree(bounds[last].running);
+	memmove(&bounds[1], &bounds[0], last * sizeof(KnownBound));
+	bounds[0] = latest;
+}
+
+/* Whether a transaction that a snapshot does not see had not ended then. */
+static bool
+had_not_ended(const KnownBound *then, TransactionId xid)
+{
+	return TransactionIdFollowsOrEquals(xid, then->xmax) ||
+		TransactionIdIsCurrentTransactionId(xid) ||
+		bsearch(&xid, then->running, then->nrunning, sizeof(TransactionId),
+				xidComparator) != NULL;
+}
+
+/* S5 */
+static bool
+is_right_for(const KnownBound *then, Snapshot snapshot)
+{
+	uint64		now = U64FromFullTransactionId(ReadNextFullTransactionId());
+	TransactionId xid;
+
+	/* Of numbers that are far apart none is the earlier one. */
+	if (now - U64FromFullTransactionId(then->next) > MaxTransactionId / 4)
+		return false;
+	for (uint32 i = 0; i < snapshot->xcnt; i++)
+	{
+		if (!had_not_ended(then, snapshot->xip[i]))
+			return false;
+	}
+	for (xid = snapshot->xmax; TransactionIdPrecedes(xid, then->xmax);)
+	{
+		if (!had_not_ended(then, xid))
+			return false;
+		TransactionIdAdvance(xid);
+	}
+	return true;
+}
+
+bool
+flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound)
+{
+	Snapshot	snapshot;
+	KnownBounds *known;
+	UsedBound  *entry;
+	bool		found;
+
+	*bound = latest;
+	if (!ActiveSnapshotSet())
+		return true;
+	snapshot = GetActiveSnapshot();
+	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
+		return false;
+	known = find_known(epoch);
+	remember(known, latest);
+
+	entry = find_used(epoch, snapshot, &found);
+	if (!found)
+	{
+		entry->is_known = false;
+		for (int i = 0; i < known->n && !entry->is_known; i++)
+		{
+			entry->is_known = is_right_for(&known->bounds[i], snapshot);
+			entry->bound = known->bounds[i].bound;
+		}
+	}
+	*bound = entry->bound;
+	return entry->is_known;
+}
