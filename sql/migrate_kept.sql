@@ -314,6 +314,19 @@ CREATE TABLE r (id int REFERENCES t (id));
 REVOKE SELECT ON t FROM flake_other;
 SELECT code, message FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
 GRANT SELECT ON t TO flake_other;
+-- what the owner of a table that refers to it would not be allowed to do
+ALTER TABLE r OWNER TO flake_owner;
+REVOKE REFERENCES ON t FROM flake_owner;
+SELECT code, message FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
+GRANT REFERENCES (id) ON t TO flake_owner;
+GRANT CREATE ON SCHEMA kept TO flake_owner;
+REVOKE USAGE ON SCHEMA kept FROM flake_owner;
+SELECT code, message FROM unnest(ARRAY['true', 'false']) AS dry, public.attempt(format('SELECT public.flake_migrate(''kept.t'', ''id'', 9, dry_run => %s)', dry));
+GRANT USAGE ON SCHEMA kept TO flake_owner;
+BEGIN;
+SELECT count(*) > 0 AS works FROM flake_migrate('kept.t', 'id', 9);
+ROLLBACK;
+ALTER TABLE r OWNER TO CURRENT_USER;
 -- rows that the check of a foreign key would not see
 INSERT INTO t DEFAULT VALUES;
 INSERT INTO r SELECT id FROM t;

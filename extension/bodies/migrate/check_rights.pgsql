@@ -25,6 +25,26 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem.message;
     END IF;
 
+    -- A type is changed as the table's owner, who names the table.  So is a foreign key
+    -- made anew, which takes REFERENCES, and is checked by a query if he may read both.
+    SELECT CASE WHEN NOT has_schema_privilege(c.relowner, c.relnamespace, 'USAGE')
+                THEN format('permission denied for schema %s for the owner of table %s, role "%s"', c.relnamespace::regnamespace, c.relname, pg_get_userbyid(c.relowner))
+                WHEN k.confrelid = o.oid AND NOT has_table_privilege(c.relowner, o.oid, 'REFERENCES')
+                     AND EXISTS (SELECT FROM unnest(k.confkey) AS n WHERE NOT has_column_privilege(c.relowner, o.oid, n, 'REFERENCES'))
+                THEN format('permission denied for table %s for the owner of table %s, which refers to it, role "%s"', o.relname, c.relname, pg_get_userbyid(c.relowner))
+                WHEN has_any_column_privilege(c.relowner, o.oid, 'SELECT') AND NOT has_schema_privilege(c.relowner, o.relnamespace, 'USAGE')
+                THEN format('permission denied for schema %s for the owner of table %s, role "%s"', o.relnamespace::regnamespace, c.relname, pg_get_userbyid(c.relowner))
+           END AS message
+    INTO problem
+    FROM (SELECT target UNION SELECT unnest(relations)) AS p (relation)
+    JOIN pg_class c ON c.oid = p.relation
+    LEFT JOIN pg_constraint k ON k.contype = 'f' AND c.oid IN (k.conrelid, k.confrelid) AND c.oid = ANY (relations)
+    LEFT JOIN pg_class o ON o.oid = CASE WHEN k.conrelid = c.oid THEN k.confrelid ELSE k.conrelid END
+    ORDER BY 1 NULLS LAST, c.oid LIMIT 1;
+    IF problem.message IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege', MESSAGE = problem.message;
+    END IF;
+
     -- What one role has written is not executed as another that does not trust it.  To
     -- change a type makes foreign keys anew.
     SELECT c.oid, p.relation, c.relowner, o.relowner AS role INTO problem
