@@ -153,20 +153,38 @@ copy_holder(Holder *to, Holder *from)
 	}
 }
 
-/* An entry for a transaction that is being prepared, or NULL. */
-static PreparedHolder *
-free_prepared(void)
+/*
+ * Whether a prepared transaction goes on; frees its entry if it has ended, or was not
+ * prepared after all.  Who calls holds the lock.
+ */
+static bool
+goes_on(PreparedHolder *prepared)
 {
+	if (!TransactionIdIsValid(prepared->xid))
+		return false;
+	if (TransactionIdIsInProgress(prepared->xid))
+		return true;
+	prepared->xid = InvalidTransactionId;
+	flake_holder_init(&prepared->holder);
+	return false;
+}
+
+/* The entry of a prepared transaction, or a free one; NULL if there is none. */
+static PreparedHolder *
+find_prepared(TransactionId xid)
+{
+	PreparedHolder *result = NULL;
+
 	for (int i = 0; i < flake_holders->nprepared; i++)
 	{
 		PreparedHolder *prepared = &flake_prepared_holders(flake_holders)[i];
 
-		/* One that was not prepared after all, or has ended. */
-		if (!TransactionIdIsValid(prepared->xid) ||
-			!TransactionIdIsInProgress(prepared->xid))
-			return prepared;
+		if (goes_on(prepared) ? prepared->xid == xid : result == NULL)
+			result = prepared;
+		if (result != NULL && result->xid == xid)
+			break;
 	}
-	return NULL;
+	return result;
 }
 
 static void
@@ -204,7 +222,7 @@ before_prepare(void)
 		take_lock(0, 0, LOCK_OVERFLOW);
 
 	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
-	prepared = free_prepared();
+	prepared = find_prepared(xid);
 	if (prepared != NULL)
 	{
 		copy_holder(&prepared->holder, holder);
@@ -236,26 +254,6 @@ prepared_xid(const LockInstanceData *lock)
 	return InvalidTransactionId;
 }
 
-/* The entry of a prepared transaction from before the start; NULL if none is free. */
-static PreparedHolder *
-prepared_from_before(TransactionId xid)
-{
-	PreparedHolder *first_free = NULL;
-
-	for (int i = 0; i < flake_holders->nprepared; i++)
-	{
-		PreparedHolder *prepared = &flake_prepared_holders(flake_holders)[i];
-
-		if (prepared->xid == xid)
-			return prepared;
-		if (first_free == NULL && !TransactionIdIsValid(prepared->xid))
-			first_free = prepared;
-	}
-	if (first_free != NULL)
-		first_free->xid = xid;
-	return first_free;
-}
-
 /* Puts what a lock says into the entry of its transaction. */
 static void
 read_lock(const LockInstanceData *lock)
@@ -270,9 +268,10 @@ read_lock(const LockInstanceData *lock)
 		(tag->locktag_field4 != LOCK_OVERFLOW &&
 		 (tag->locktag_field4 < LOCK_KEY(0) || i >= FLAKE_HOLDS)))
 		return;
-	prepared = prepared_from_before(xid);
+	prepared = find_prepared(xid);
 	if (prepared == NULL)
 		elog(ERROR, "too many prepared transactions");
+	prepared->xid = xid;
 	holder = &prepared->holder;
 	if (tag->locktag_field4 == LOCK_OVERFLOW)
 	{
@@ -312,22 +311,6 @@ lock_prepared(void)
 	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
 	if (!flake_holders->is_read && !RecoveryInProgress())
 		read_prepared();
-}
-
-/*
- * Whether a prepared transaction goes on; frees its entry if not.  Who calls holds the
- * lock.
- */
-static bool
-goes_on(PreparedHolder *prepared)
-{
-	if (!TransactionIdIsValid(prepared->xid))
-		return false;
-	if (TransactionIdIsInProgress(prepared->xid))
-		return true;
-	prepared->xid = InvalidTransactionId;
-	flake_holder_init(&prepared->holder);
-	return false;
 }
 
 int64

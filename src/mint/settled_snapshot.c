@@ -74,9 +74,13 @@ typedef struct UsedKey
 	TimestampTz portal;			/* when it was made: it is run again by FETCH */
 } UsedKey;
 
+/* The greatest of the bounds that were used with a snapshot. */
+#define ANY_PORTAL	DT_NOBEGIN
+
 typedef struct UsedBound
 {
 	UsedKey		key;			/* must be first */
+	bool		is_set;
 	bool		is_known;
 	int64		bound;
 } UsedBound;
@@ -85,14 +89,14 @@ static HTAB *used = NULL;
 static LocalTransactionId used_in = InvalidLocalTransactionId;
 
 static UsedBound *
-find_used(uint64 epoch, Snapshot snapshot, bool *found)
+find_used(uint64 epoch, Snapshot snapshot, TimestampTz portal)
 {
-	UsedKey		key = {.epoch = epoch,.xmin = snapshot->xmin,.xmax = snapshot->xmax};
+	UsedKey		key = {.epoch = epoch,.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
+	UsedBound  *entry;
+	bool		found;
 
 	key.snapshot = hash_bytes_extended((const unsigned char *) snapshot->xip,
 									   snapshot->xcnt * sizeof(TransactionId), 0);
-	if (ActivePortal != NULL)
-		key.portal = ActivePortal->creation_time;
 
 	/* The old one has gone with the transaction's memory. */
 	if (used_in != flake_current_lxid())
@@ -106,7 +110,13 @@ find_used(uint64 epoch, Snapshot snapshot, bool *found)
 						   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 		used_in = flake_current_lxid();
 	}
-	return hash_search(used, &key, HASH_ENTER, found);
+	entry = hash_search(used, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		entry->is_set = false;
+		entry->is_known = false;
+	}
+	return entry;
 }
 
 static KnownBounds *
@@ -205,7 +215,7 @@ flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound)
 	Snapshot	snapshot;
 	KnownBounds *known;
 	UsedBound  *entry;
-	bool		found;
+	TimestampTz portal = ActivePortal != NULL ? ActivePortal->creation_time : 0;
 
 	*bound = latest;
 	if (!ActiveSnapshotSet())
@@ -216,15 +226,24 @@ flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound)
 	known = find_known(epoch);
 	remember(known, latest);
 
-	entry = find_used(epoch, snapshot, &found);
-	if (!found)
+	entry = find_used(epoch, snapshot, portal);
+	if (!entry->is_set)
 	{
-		entry->is_known = false;
-		for (int i = 0; i < known->n && !entry->is_known; i++)
+		/* One that an earlier statement has used may not be kept any more. */
+		UsedBound  *greatest = find_used(epoch, snapshot, ANY_PORTAL);
+
+		for (int i = 0; i < known->n; i++)
 		{
-			entry->is_known = is_right_for(&known->bounds[i], snapshot);
-			entry->bound = known->bounds[i].bound;
+			if (!is_right_for(&known->bounds[i], snapshot))
+				continue;
+			greatest->bound = greatest->is_known
+				? Max(greatest->bound, known->bounds[i].bound) : known->bounds[i].bound;
+			greatest->is_known = true;
+			break;
 		}
+		entry->is_set = true;
+		entry->is_known = greatest->is_known;
+		entry->bound = greatest->bound;
 	}
 	*bound = entry->bound;
 	return entry->is_known;
