@@ -186,7 +186,9 @@ ok( $node->poll_query_until('postgres', 'SELECT count(*) = 0 FROM flake_unsettle
 	'nobody holds anything back in the end');
 $node->poll_query_until('postgres',
 	"SELECT position = $greatest FROM reader WHERE name = 'cursor'");
-wait_for_readers($directory, $greatest, grep { $_ ne 'cursor' } @readers, 'naive');
+wait_for_readers($directory, $greatest, grep { $_ ne 'cursor' } @readers);
+wait_for_readers($directory, $node->safe_psql('postgres',
+		"SELECT max(id) FROM event WHERE flake_shard(id) <> $ahead_shard"), 'naive');
 is(stop_processes(map { $pid{$_} } grep { !/writer/ } sort keys %pid),
 	@readers + 3, 'so have the readers');
 
