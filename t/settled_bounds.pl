@@ -346,7 +346,7 @@ settled($reader, q('named'));
 is(code($reader, "SELECT flake_tail($bound, 'named')"),
 	'55000', 'and flake_tail() says so to whoever has read further');
 value($writer, q(SELECT flake_create_generator('unasked');
-	CREATE TABLE unasked (id bigint PRIMARY KEY DEFAULT flake_id(1, 'unasked'));
+	CREATE TABLE unasked_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'unasked'));
 	SELECT flake_advance('unasked', flake_id(1, 'unasked') + (40000::bigint << 23))));
 value($writer, q(SELECT flake_rewind('unasked', flake_horizon('unasked') - (20000::bigint << 23))));
 pass('a generator that nobody has asked is rewound');
