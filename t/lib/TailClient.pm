@@ -45,6 +45,7 @@ use TortureClient;
 
 our @EXPORT = qw(
   $tail_tables
+  $read_in_loop
   $writer_kinds
   $ahead_shard
   $copy_file
@@ -65,16 +66,26 @@ our @EXPORT = qw(
 
 =over
 
-=item $tail_tables, $copy_file
+=item $tail_tables, $read_in_loop, $copy_file
 
-SQL for the tables of writers and readers; before it the extension is created.  And
-the name of a file in the server's data directory, of which a writer copies the
-lines.
+SQL for the tables of writers and readers; before it the extension is created.  The
+part of it that readers need if there is a table or view C<event>.  And the name of a
+file in the server's data directory, of which a writer copies the lines.
 
 =cut
 
 our $copy_file = 'to_copy';
-our $tail_tables = q(
+our $read_in_loop = q(
+CREATE FUNCTION read_in_loop(after bigint, n int) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN SELECT id FROM event WHERE id > after AND id <= flake_settled() ORDER BY id LIMIT n LOOP
+		RETURN NEXT r.id;
+	END LOOP;
+END $$;
+);
+our $tail_tables = $read_in_loop . q(
 CREATE TABLE event (id bigint PRIMARY KEY, what text) PARTITION BY HASH (id);
 CREATE TABLE event_0 PARTITION OF event FOR VALUES WITH (MODULUS 3, REMAINDER 0);
 CREATE TABLE event_1 PARTITION OF event FOR VALUES WITH (MODULUS 3, REMAINDER 1);
@@ -98,14 +109,6 @@ BEGIN
 		EXCEPTION WHEN raise_exception THEN
 			NULL;
 		END;
-	END LOOP;
-END $$;
-CREATE FUNCTION read_in_loop(after bigint, n int) RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
-DECLARE
-	r record;
-BEGIN
-	FOR r IN SELECT id FROM event WHERE id > after AND id <= flake_settled() ORDER BY id LIMIT n LOOP
-		RETURN NEXT r.id;
 	END LOOP;
 END $$;
 SELECT flake_create_generator('other_' || i) FROM generate_series(1, 5) AS i;
