@@ -152,7 +152,8 @@ sub disturb_writers
 		my $function = rand() < 0.6 ? 'pg_cancel_backend' : 'pg_terminate_backend';
 
 		ask_once($node,
-			"SELECT $function(pid) FROM pg_stat_activity WHERE application_name LIKE 'writer%' ORDER BY state = 'active' DESC, random() LIMIT 1");
+			"SELECT $function(pid) FROM pg_stat_activity WHERE application_name LIKE 'writer%'"
+			  . " ORDER BY state = 'active' DESC, random() LIMIT 1");
 		usleep(150_000);
 	}
 	return;

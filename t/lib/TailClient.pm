@@ -429,8 +429,8 @@ my %readers = (
 
 	# The bound for each row, not only for an index.
 	filter => sub {
-		('BEGIN; SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off;'
-			  . " SELECT id FROM (SELECT * FROM event WHERE id > $_[0] ORDER BY id LIMIT 100) AS e WHERE id <= flake_settled(); COMMIT");
+		("SELECT id FROM (SELECT * FROM event WHERE id > $_[0] ORDER BY id LIMIT 100) AS e"
+			  . ' WHERE id <= flake_settled()');
 	},
 
 	# The bound first, and a statement after that.
