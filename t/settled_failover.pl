@@ -55,7 +55,6 @@ change_setting($first, 'synchronous_standby_names', 'second');
 my $session = new_session($first);
 my $other = new_session($first);
 value($session, 'CREATE TABLE item (id bigint); INSERT INTO item VALUES (flake_id(1))');
-my $insert_lsn = value($session, 'SELECT pg_current_wal_insert_lsn()');
 my $began = settled($session);
 wait_until(sub { settled($session) > $began + (1000 << 23) },
 	'bounds move on with a synchronous standby');
@@ -77,9 +76,18 @@ my $answer = value($other, "SELECT application_name || ' ' || sync_state FROM pg
 is($answer, 'second sync', 'the standby is still connected');
 usleep(500_000);
 is(settled($session), $stuck, 'a standby that does not answer holds bounds back');
+change_setting($first, 'synchronous_standby_names', '');
+wait_until(sub { settled($session) > $stuck }, 'bounds move on');
+pass('until it is not waited for');
+kill 'CONT', $receiver;
+change_setting($first, 'synchronous_standby_names', 'second');
+$stuck = settled($session);
+wait_until(sub { settled($session) > $stuck + (1000 << 23) }, 'bounds move on');
 
 # The primary dies as it is.  The standby has what it had confirmed.
-$session->{in} = $other->{in} = '';
+kill 'STOP', $receiver;
+usleep(500_000);
+$stuck = settled($session);
 kill9_and_wait($first);
 $_->{run}->finish foreach $session, $other;
 kill 'CONT', $receiver;
