@@ -54,7 +54,6 @@ typedef struct Horizon
 	LWLock		lock;			/* held while the horizon is moved */
 	TransactionId incarnation;	/* of the database: see horizon.c */
 	pg_atomic_uint32 warned;	/* of what, since the start: see restore.c */
-	int64		found;			/* packed: on disk when the server started */
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
@@ -83,7 +82,8 @@ typedef struct ClockGuard
 {
 	slock_t		mutex;
 	bool		is_set;			/* is there anything to compare with? */
-	bool		is_proven;		/* was that compared with the disk? */
+	bool		is_proven;		/* was it compared with a time before the
+								 * start? */
 	TimestampTz wall;			/* the clock when it was found right */
 	int64		steady_us;		/* a clock that nobody sets, then */
 	int64		refusals;		/* since then */
