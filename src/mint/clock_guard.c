@@ -144,12 +144,20 @@ doubt_by_disk(const ClockMove *move, bool is_first)
 
 	/* A clock that was corrected after the start counts as it is now. */
 	before = Max(move->horizon, checkpoint);
-	if (before != DT_NOBEGIN && started - before > max_jump_us)
+	if (before != DT_NOBEGIN && started - before > longest_us)
 	{
 		doubt.since = before;
-		doubt.is_refused = started - before > longest_us;
-		if (doubt.is_refused || move->wall - started < NEWS_US)
+		doubt.ahead_us = move->wall - before;
+		doubt.is_refused = true;
+	}
+	else if (move->wall - started < NEWS_US)
+	{
+		before = doubt.is_proven || !is_first ? checkpoint : move->horizon;
+		if (before != DT_NOBEGIN && started - before > max_jump_us)
+		{
+			doubt.since = before;
 			doubt.ahead_us = move->wall - before;
+		}
 	}
 
 	/* And one that was wrong only after the start. */
