@@ -27,7 +27,8 @@
  *	these becomes nobody's reference.  If the checkpoint is from before the start,
  *	the reference proves that the clock was right then.
  *
- *	May this horizon be moved?  It is also compared with where the horizon is.
+ *	May this horizon be moved?  It is also compared with where the horizon is, or
+ *	was when the server started.
  *	Anybody has a generator that is where he likes, by setval(), so that counts
  *	for this one alone.  It goes on to be looked at until the clock is proven.
  *
@@ -132,6 +133,7 @@ doubt_by_disk(const ClockMove *move, bool is_first)
 	TimestampTz started = Min(PgStartTime, move->wall);
 	int64		max_jump_us = flake_max_jump_s * USECS_PER_SEC;
 	int64		longest_us = Max(max_jump_us, LONGEST_DOWN_US);
+	TimestampTz own = DT_NOBEGIN;
 	TimestampTz before;
 	Doubt		doubt = {.passed_us = -1};
 
@@ -142,8 +144,12 @@ doubt_by_disk(const ClockMove *move, bool is_first)
 	doubt.is_doubtful = (doubt.is_proven && started - checkpoint > longest_us) ||
 		(is_first && move->wall - latest > longest_us);
 
+	/* One that is new since then may have been set back, by flake_rewind(). */
+	if (move->found != DT_NOBEGIN)
+		own = Max(move->found, move->horizon);
+
 	/* A clock that was corrected after the start counts as it is now. */
-	before = Max(move->horizon, checkpoint);
+	before = Max(own, checkpoint);
 	if (before != DT_NOBEGIN && started - before > longest_us)
 	{
 		doubt.since = before;
@@ -152,7 +158,7 @@ doubt_by_disk(const ClockMove *move, bool is_first)
 	}
 	else if (move->wall - started < NEWS_US)
 	{
-		before = doubt.is_proven || !is_first ? checkpoint : move->horizon;
+		before = doubt.is_proven || !is_first ? checkpoint : own;
 		if (before != DT_NOBEGIN && started - before > max_jump_us)
 		{
 			doubt.since = before;
@@ -161,7 +167,7 @@ doubt_by_disk(const ClockMove *move, bool is_first)
 	}
 
 	/* And one that was wrong only after the start. */
-	latest = Max(latest, move->horizon);
+	latest = Max(latest, own);
 	if (is_first && !doubt.is_refused && move->wall - latest > longest_us)
 	{
 		doubt.since = latest;

@@ -21,6 +21,7 @@ typedef struct ClockMove
 	TimestampTz wall;			/* the clock */
 	int64		steady_us;		/* a clock that nobody sets, then */
 	TimestampTz horizon;		/* where the horizon is; DT_NOBEGIN: nowhere */
+	TimestampTz found;			/* where this server has found it, likewise */
 } ClockMove;
 
 /* Reads the clocks. */

@@ -154,6 +154,8 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 * (H2).
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
+	if (published == FLAKE_PACKED_NONE)
+		ref->shared->found = guard;
 	if (value != last_value || value != guard)
 		lsn = flake_horizon_page_write(rel, buffer, value);
 	else if (flake_horizon_page_origin(rel, BufferGetPage(buffer)).timeline == 0)
@@ -276,6 +278,7 @@ read_clock(const HorizonRef *ref, ClockMove *move)
 {
 	flake_clock_guard_read(move);
 	move->horizon = time_of(ref->layout, (int64) pg_atomic_read_u64(&ref->shared->value));
+	move->found = time_of(ref->layout, ref->shared->found);
 }
 
 /*

@@ -79,6 +79,7 @@ init_horizon(void *entry)
 	LWLockInitialize(&horizon->lock, flake_shmem_tranche());
 	horizon->incarnation = InvalidTransactionId;
 	pg_atomic_init_u32(&horizon->warned, 0);
+	horizon->found = FLAKE_PACKED_NONE;
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&horizon->floor, (uint64) FLAKE_PACKED_NONE);
