@@ -656,6 +656,75 @@ foreach my $race (@races)
 	end_session($moves, $holds, $caller);
 }
 
+# flake_renumber() of a superuser: what she writes into tables of hers, and into the
+# extension's schema, neither stops it nor gets called, and while it waits for a table of
+# hers nobody else waits.
+{
+	my $db = 'race_' . ++$n;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db, q{
+		CREATE TABLE public.orders (id bigint DEFAULT ext.flake_id(1), CONSTRAINT shard CHECK (ext.flake_shard(id) = 1));
+		CREATE TABLE public.others (id bigint DEFAULT ext.flake_id(1), n numeric DEFAULT ext.flake_id(1) CHECK (ext.flake_shard(n::bigint) IN (1, 7)));
+		SET ROLE mallory;
+		CREATE TABLE mal.odd (id bigint DEFAULT ext.flake_id(1) + 0);
+		CREATE TABLE mal.far (id bigint DEFAULT ext.flake_id(77));
+		CREATE FUNCTION ext.flake_shard(bigint) RETURNS int IMMUTABLE LANGUAGE plpgsql
+			AS $$ BEGIN RAISE LOG 'trap 30 as %', current_user; RETURN 2; END $$;
+		CREATE FUNCTION ext.flake_id(int, int DEFAULT 1) RETURNS bigint LANGUAGE plpgsql
+			AS $$ BEGIN RAISE LOG 'trap 31 as %', current_user; RETURN 1; END $$;
+	});
+	my ($hers, $caller, $other) = map { new_session($node, $db) } 1 .. 3;
+	my $from = -s $node->logfile;
+	my $orders = q{INSERT INTO public.orders DEFAULT VALUES RETURNING ext.flake_shard(id, 'instagram')};
+
+	ask($hers, 'SET SESSION AUTHORIZATION mallory; BEGIN; LOCK TABLE mal.odd, mal.far');
+	like((ask($caller, q{SELECT ext.flake_renumber('{1}', '{2}')}))[1],
+		qr/^WARNING:  [^\n]*\nDETAIL:  They may mint an old shard: the default of column id of table mal.odd\.\n(?!.*ERROR)/s,
+		'renumbered: a default of hers is no error, and her locks do not matter');
+	ask($hers, 'ROLLBACK');
+	is(value($caller, $orders), 2, 'renumbered: others mint the new shard');
+	is( value($caller,
+			q{INSERT INTO public.others DEFAULT VALUES RETURNING ext.flake_shard(n::bigint, 'instagram')}),
+		2,
+		'renumbered: also where a check has a cast');
+	is( value($caller,
+			q{SELECT count(*) FROM pg_depend d JOIN pg_constraint k ON k.oid = d.objid AND d.classid = 'pg_constraint'::regclass
+			  WHERE k.conrelid IN ('public.orders'::regclass, 'public.others'::regclass) AND d.refclassid = 'pg_proc'::regclass
+			  AND d.refobjid <> 'ext.flake_shard(bigint, ext.flake_layout)'::regprocedure}),
+		0,
+		'renumbered: checks call no function of hers');
+	is(code($hers, 'INSERT INTO mal.odd DEFAULT VALUES'), '55000', 'renumbered: her default mints nothing');
+
+	# A table of hers that is in use
+	value($hers, q{CREATE TABLE mal.t (id bigint DEFAULT ext.flake_id(2, 'ext.flake_default'::regclass)); BEGIN; LOCK TABLE mal.t IN ACCESS SHARE MODE});
+	like(
+		(ask($caller, q{SET lock_timeout = '300ms'; SELECT ext.flake_renumber('{2}', '{3}')}))[1],
+		qr/^ERROR:  55P03: could not obtain lock on relation "mal\.t"$/m,
+		'renumbered: the table that is in use is named');
+	ask($caller, 'RESET lock_timeout');
+	send_query($caller, q{SELECT count(*) FROM ext.flake_renumber('{2}', '{3}')});
+	$node->poll_query_until($db, q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND relation = 'mal.t'::regclass})
+	  or die 'it does not wait';
+	is(value($other, "SET lock_timeout = '5s'; $orders"), 2, 'renumbered: nobody waits while it waits for her');
+	ask($hers, 'COMMIT');
+	like((get_answer($caller))[1], qr/^WARNING:(?!.*ERROR)/s, 'renumbered: and goes on after that');
+	is(value($other, $orders), 3, 'renumbered: all of them');
+
+	# A table that she makes while it waits for something else
+	ask($other, 'BEGIN; SELECT ext.flake_detach(4)');
+	send_query($caller, q{SELECT count(*) FROM ext.flake_renumber('{3}', '{4}')});
+	wait_for_waiters($node, 1, "locktype = 'advisory'");
+	value($hers, q{CREATE TABLE mal.late (id bigint DEFAULT ext.flake_id(3, 'ext.flake_default'::regclass))});
+	ask($other, 'ROLLBACK');
+	like((get_answer($caller))[1], qr/^WARNING:(?!.*ERROR)/s, 'renumbered: with a table that was made meanwhile');
+	is(value($hers, q{INSERT INTO mal.late DEFAULT VALUES RETURNING ext.flake_shard(id, 'instagram')}),
+		4, 'renumbered: it is renumbered, too');
+	is( join(' ', grep { $_ ne 'mallory' } slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
+		'', 'renumbered: nothing of hers is executed as another');
+	end_session($hers, $caller, $other);
+}
+
 # Names that format() would take for its own signs: of the extension's schema, beside
 # which there is the one that would come out, and of a grantor.
 $node->safe_psql('postgres', 'CREATE ROLE "a%%b"');

@@ -155,7 +155,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (published == FLAKE_PACKED_NONE)
-		ref->shared->found = guard; /* anybody's setval() can be last_value */
+		ref->shared->found = guard;
 	if (value != last_value || value != guard)
 		lsn = flake_horizon_page_write(rel, buffer, value);
 	else if (flake_horizon_page_origin(rel, BufferGetPage(buffer)).timeline == 0)
