@@ -19,10 +19,7 @@ BEGIN
 EXCEPTION WHEN lock_not_available THEN
     -- the caller's own lock_timeout, also of many short waits together
     IF NOT in_use OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
-        RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
-            MESSAGE = format('could not obtain lock on relation "%s"', first::regclass),
-            DETAIL = 'Another transaction uses it, and "lock_timeout" is over.',
-            HINT = 'Try again when that has ended, or end its session.';
+        RAISE;
     END IF;
     RETURN first;
 END

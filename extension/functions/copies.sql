@@ -20,21 +20,10 @@ END;
 COMMENT ON FUNCTION @extschema@._flake_minting_defaults(regclass) IS
 'the defaults of columns that may mint from a generator, and of domains, which have no relation; with the shard of flake_id(shard) and flake_id(shard, generator), and null if it is not known; for flake_renumber()';
 
-CREATE FUNCTION @extschema@._flake_renumber_tables(generator regclass, old_shards int[])
-RETURNS oid[]
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-SET search_path = pg_catalog, pg_temp
-BEGIN ATOMIC
-\i bodies/copies/renumber_tables.sql
-END;
-
-COMMENT ON FUNCTION @extschema@._flake_renumber_tables(regclass, int[]) IS
-'the tables with a default of owners that the user can be that mints an old shard, and their parents with a check of the shard; waits for no lock; for flake_renumber()';
-
-CREATE FUNCTION @extschema@._flake_shard_checks(generator regclass, old_shards int[], new_shards int[], tables oid[],
+CREATE FUNCTION @extschema@._flake_shard_checks(generator regclass, old_shards int[], new_shards int[],
     OUT relation oid, OUT command text)
 RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET quote_all_identifiers = off
 SET standard_conforming_strings = on
@@ -42,8 +31,8 @@ BEGIN ATOMIC
 \i bodies/copies/shard_checks.sql
 END;
 
-COMMENT ON FUNCTION @extschema@._flake_shard_checks(regclass, int[], int[], oid[]) IS
-'the checks of the shard, in these tables or with null in all, on columns whose defaults mint an old one, and the commands that let them allow the new one, too; for flake_renumber()';
+COMMENT ON FUNCTION @extschema@._flake_shard_checks(regclass, int[], int[]) IS
+'the checks of the shard on columns whose defaults mint an old one, and the commands that let them allow the new one, too; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_lock_shard(ticket @extschema@._flake_ticket, shard int, generator regclass)
 RETURNS void
@@ -77,7 +66,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; a warning lists defaults that stay as they are, because the user cannot be their owner, or because they are another owner''s and not understood; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the user''s own tables that are not understood, 55P03 when lock_timeout is over, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; a warning lists defaults of owners that the user cannot be, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)

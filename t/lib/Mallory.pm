@@ -133,10 +133,8 @@ my %arguments = (
 		map { [ $_, "'{3}'", "'{4{n}}'", "'{s}.g'", 'false' ] } @tickets
 	  ],
 	'_flake_minting_defaults(regclass)' => [ map { [$_] } @generators ],
-	'_flake_renumber_tables(regclass, integer[])' =>
-	  [ map { [ $_, "'{3}'" ] } @generators ],
-	'_flake_shard_checks(regclass, integer[], integer[], oid[])' =>
-	  [ map { [ $_, "'{3}'", "'{4{n}}'", 'NULL' ] } @generators ],
+	'_flake_shard_checks(regclass, integer[], integer[])' =>
+	  [ map { [ $_, "'{3}'", "'{4{n}}'" ] } @generators ],
 	'_flake_lock_shard(_flake_ticket, integer, regclass)' =>
 	  [ map { [ $_, '{n}', "'{s}.g'" ] } @tickets ],
 	'_flake_restore_of(regclass)'       => [ map { [$_] } @generators ],

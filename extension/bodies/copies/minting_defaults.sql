@@ -1,5 +1,5 @@
-    -- Nothing here waits for a lock, which anybody may have on a table of his own: a
-    -- default has no columns in it, so its text needs no look at its table.
+    -- Each step leaves out what the next one need not look at: that can wait for a
+    -- lock, which anybody may have on a table of his own.
     WITH defaults AS MATERIALIZED (
         SELECT d.classid, d.objid, bool_or(d.refobjid = '@extschema@.flake_id(int)'::regprocedure) AS is_short,
                bool_or(d.refobjid = '@extschema@.flake_id(int, regclass)'::regprocedure) AS is_long
@@ -20,12 +20,12 @@
     )
     SELECT c.oid, a.attname, c.relowner, pg_describe_object('pg_class'::regclass, c.oid, a.attnum),
            CASE WHEN NOT m.has_several
-                THEN substring(pg_get_expr(f.adbin, 0) FROM '^(?:[^(]*\.)?flake_id\((\d+)(?:, ''[^()]*''::regclass)?\)$')::int END,
+                THEN substring(pg_get_expr(f.adbin, f.adrelid) FROM '^(?:[^(]*\.)?flake_id\((\d+)(?:, ''[^()]*''::regclass)?\)$')::int END,
            m.is_named
     FROM minting m
     JOIN pg_attrdef f ON m.classid = 'pg_attrdef'::regclass AND f.oid = m.objid
     JOIN pg_class c ON c.oid = f.adrelid AND c.relpersistence <> 't'
-    JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated = ''
+    JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum
     UNION ALL
     SELECT NULL, NULL, t.typowner, pg_describe_object(m.classid, m.objid, 0), NULL, m.is_named
     FROM minting m

@@ -6,15 +6,11 @@ DECLARE
     tables pg_catalog.oid[];    -- those to be changed
     schemas pg_catalog.oid[];
     locks pg_catalog.oid[];     -- the tables to be locked
+    locked pg_catalog.oid[];
     first pg_catalog.oid;       -- the one of these to wait for
-    rounds pg_catalog.int4 := 0;
-    change_count pg_catalog.int8;
-    old_checks pg_catalog.oid[];
-    old_calls pg_catalog.oid[];     -- the functions and operators in these
     problem pg_catalog.record;
     used pg_catalog.text[];
     steps pg_catalog.text[] := '{}';
-    changes pg_catalog.text[];  -- those of defaults
 BEGIN
     IF cardinality(old_shards) <> cardinality(new_shards) OR cardinality(old_shards) = 0
        OR array_ndims(old_shards) > 1 OR array_ndims(new_shards) > 1
@@ -32,38 +28,32 @@ BEGIN
 
     PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
 
-    -- As in flake_migrate(): tables are locked all at once or not at all.  Those who
-    -- insert rows go on to a lock of the shard, so tables are locked before shards.  If
-    -- there are other tables by then, all locks are given back, and it starts over.
-    -- Somebody who goes on making tables does not keep it from its end: they stay as
-    -- they are.
+    -- As in flake_migrate(): tables are locked all at once or not at all, and what was
+    -- looked up before is looked up again.  Those who insert rows go on to a lock of
+    -- the shard, so tables are locked before shards.
     LOOP
-        BEGIN
-            tables := @extschema@._flake_renumber_tables(generator, old_shards);
-            schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = generator OR oid = ANY (tables));
-            PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-            EXIT WHEN dry_run;
-            -- LOCK TABLE takes no foreign tables.
-            locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (tables) AND relkind <> 'f' ORDER BY oid);
-            first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
-            IF first IS NULL THEN
-                PERFORM @extschema@._flake_guard_relation(ticket, oid::oid, false) FROM pg_class WHERE oid = ANY (tables) AND relkind = 'f';
-                FOR problem IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
-                    PERFORM @extschema@._flake_lock_shard(ticket, problem.s, generator);
-                END LOOP;
-                rounds := rounds + 1;
-                EXIT WHEN NOT EXISTS (SELECT FROM pg_class WHERE oid = ANY (tables) AND relnamespace <> ALL (schemas))
-                    AND (rounds >= 10 OR tables = @extschema@._flake_renumber_tables(generator, old_shards));
-                RAISE SQLSTATE 'FL001';
-            END IF;
-        EXCEPTION WHEN SQLSTATE 'FL001' THEN
-            first := NULL;
-        END;
+        tables := ARRAY(SELECT d.relation FROM @extschema@._flake_minting_defaults(generator) AS d
+                        WHERE d.shard = ANY (old_shards) AND pg_has_role(d.owner, 'MEMBER')
+                        UNION
+                        SELECT k.relation FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k);
+        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = generator OR oid = ANY (tables));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        -- LOCK TABLE takes no foreign tables.
+        locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (tables) AND relkind <> 'f' ORDER BY oid);
+        EXIT WHEN dry_run OR locks = locked;
+        first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
+        locked := CASE WHEN first IS NULL THEN locks END;
     END LOOP;
+    IF NOT dry_run THEN
+        PERFORM @extschema@._flake_guard_relation(ticket, oid::oid, false) FROM pg_class WHERE oid = ANY (tables) AND relkind = 'f';
+        FOR problem IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
+            PERFORM @extschema@._flake_lock_shard(ticket, problem.s, generator);
+        END LOOP;
+    END IF;
 
-    -- In his own tables it is the user who can say what is meant.
+    -- What mints in a way that is not understood could go on to mint an old shard.
     used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE d.shard IS NULL AND d.owner = caller ORDER BY d.description COLLATE "C");
+                  WHERE d.shard IS NULL AND pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
@@ -71,12 +61,9 @@ BEGIN
             HINT = 'Let such defaults be a call of flake_id() with nothing but constants.';
     END IF;
 
-    -- Anybody can write a default, so those of others are no error.  No old shard is
-    -- minted by them: all are detached.
+    -- Anybody can write a default, so those of others are no error.
     used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE d.shard IS NULL
-                     OR d.shard = ANY (old_shards) AND (NOT pg_has_role(d.owner, 'MEMBER') OR d.relation <> ALL (tables))
-                  ORDER BY d.description COLLATE "C");
+                  WHERE (d.shard IS NULL OR d.shard = ANY (old_shards)) AND NOT pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
     IF used <> '{}' THEN
         RAISE WARNING USING
             MESSAGE = 'defaults of other owners stay as they are',
@@ -105,25 +92,19 @@ BEGIN
     steps := steps || coalesce((
         SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, k.command]
                    ORDER BY (SELECT count(*) FROM pg_partition_ancestors(c.oid)), c.oid, k.command)
-        FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards, tables) AS k
+        FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k
         JOIN pg_class c ON c.oid = k.relation), '{}');
 
-    -- Beside another flake_id() in the extension's schema, one argument can be ambiguous.
-    SELECT count(*), coalesce(array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text,
+    steps := steps || coalesce((
+        SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text,
                    format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s.flake_id(%s%s)',
                           c.oid::regclass, d.attribute, '@extschema@', u.new,
-                          CASE WHEN d.is_named OR EXISTS (SELECT FROM pg_proc p
-                                                          WHERE p.proname = 'flake_id' AND p.pronamespace = '@extschema@'::regnamespace
-                                                            AND p.oid NOT IN ('@extschema@.flake_id()'::regprocedure, '@extschema@.flake_id(int)'::regprocedure,
-                                                                              '@extschema@.flake_id(int, regclass)'::regprocedure))
-                               THEN format(', %L::regclass', generator::text) END)]
-                   ORDER BY c.oid, d.attribute), '{}')
-    INTO change_count, changes
-    FROM @extschema@._flake_minting_defaults(generator) AS d
-    JOIN unnest(old_shards, new_shards) AS u (old, new) ON u.old = d.shard
-    JOIN pg_class c ON c.oid = d.relation
-    WHERE d.relation = ANY (tables) AND pg_has_role(d.owner, 'MEMBER');
-    steps := steps || changes;
+                          CASE WHEN d.is_named THEN format(', %L::regclass', generator::text) END)]
+                   ORDER BY c.oid, d.attribute)
+        FROM @extschema@._flake_minting_defaults(generator) AS d
+        JOIN unnest(old_shards, new_shards) AS u (old, new) ON u.old = d.shard
+        JOIN pg_class c ON c.oid = d.relation
+        WHERE pg_has_role(d.owner, 'MEMBER')), '{}');
 
     -- flake_id() without a shard mints from flake_default.
     IF is_default THEN
@@ -153,23 +134,7 @@ BEGIN
     IF NOT dry_run THEN
         PERFORM @extschema@.flake_detach(s, generator) FROM unnest(old_shards) AS s;
         PERFORM @extschema@.flake_attach(s, NULL::bigint, generator) FROM unnest(new_shards) AS s;
-        old_checks := ARRAY(SELECT oid FROM pg_constraint WHERE conrelid = ANY (tables));
-        old_calls := ARRAY(SELECT refobjid FROM pg_depend
-                           WHERE classid = 'pg_constraint'::regclass AND objid = ANY (old_checks)
-                             AND refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass));
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, tables || generator::oid, '{}'::oid[], steps, false);
-
-        -- All that is new is bound to functions of the extension.
-        IF change_count <> (SELECT count(*) FROM @extschema@._flake_minting_defaults(generator) AS d WHERE d.relation = ANY (tables) AND d.shard = ANY (new_shards))
-           OR EXISTS (SELECT FROM pg_constraint k
-                      JOIN pg_depend d ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
-                      WHERE k.conrelid = ANY (tables) AND k.oid <> ALL (old_checks) AND k.contype = 'c'
-                        AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND d.refobjid <> ALL (old_calls)) THEN
-            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-                MESSAGE = 'cannot renumber shards',
-                DETAIL = format('In schema %s, another function than flakeid''s would be called.', '@extschema@'),
-                HINT = 'Drop the functions named "flake_id" and "flake_shard" there that are not the extension''s.';
-        END IF;
     END IF;
     RETURN QUERY
         SELECT format('SELECT %s.flake_detach(%s, %L)', '@extschema@', s, generator) FROM unnest(old_shards) AS s
