@@ -1126,6 +1126,27 @@ value($one, 'COMMIT');
 is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
 
 
+# A horizon is looked at while its sequence gets another file.
+value($two, q(SELECT flake_create_generator('restarted')));
+value($one, q(SELECT flake_id(1, 'restarted')));
+foreach my $look (
+	[ 'flake_horizon_read', q(SELECT horizon_time > now() - interval '1 h' FROM _flake_health_horizon('restarted')) ],
+	[ 'flake_horizon_read', q(SELECT flake_horizon('restarted') > 0) ],
+	[ 'flake_restore_find', q(SELECT timeline IS NULL FROM _flake_restore_of('restarted')) ])
+{
+	my ($function, $sql) = @$look;
+
+	value($one, $sql);
+	stop_at($one, "enter $function", $sql);
+	send_query($two, 'ALTER SEQUENCE restarted RESTART');
+	ok(waits_for($two, $one), "restarted: it waits for who looks, $function");
+	let_go($one);
+	is(join('', get_answer($one)), 't', "restarted: who looks sees it, $function");
+	answer($two);
+}
+value($two, 'DROP SEQUENCE restarted');
+
+
 # The clock is set back, and two see it: one step.
 value($one, 'SELECT flake_id(50); SELECT flake_id(50)');
 set_clock($clock, 2 * 3600 - 60);
