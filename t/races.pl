@@ -106,6 +106,7 @@ my $clock = new_clock();
 my $node = start_server(
 	'main',
 	clock => $clock,
+	allows_streaming => 1,
 	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
@@ -1143,6 +1144,23 @@ foreach my $look (
 	let_go($one);
 	is(join('', get_answer($one)), 't', "restarted: who looks sees it, $function");
 	answer($two);
+}
+
+# A standby removes the old file, whatever is locked.
+{
+	my $standby = start_standby($node, 'standby', $clock);
+	my $reader = new_session($standby);
+	my $sql = q(SELECT flake_horizon('restarted') > 0);
+
+	$reader->{pid} = value($reader, 'SELECT pg_backend_pid()');
+	value($reader, $sql);
+	stop_at($reader, 'enter flake_horizon_read', $sql);
+	value($two, 'ALTER SEQUENCE restarted RESTART');
+	$node->wait_for_catchup($standby, 'replay');
+	let_go($reader);
+	is(join('', get_answer($reader)), 't', 'restarted: who looks on a standby sees the new file');
+	end_session($reader);
+	$standby->stop;
 }
 value($two, 'DROP SEQUENCE restarted');
 
