@@ -226,6 +226,36 @@ foreach my $change ('flake_detach(1201)', 'flake_attach(1202)')
 	like((get_answer($two))[1], qr/55000/, "$change: its shard is in use then");
 }
 
+my ($out, $err);
+
+# It locks all tables and shards at once or none, so none of its tables is locked
+# while it waits for a shard.
+ask($one, 'CREATE TABLE atonce (a bigint DEFAULT flake_id(1301), b int)');
+ask($one, 'BEGIN; SELECT flake_detach(1301), flake_detach(1303)');
+send_query($two, "SELECT count(*) FROM flake_renumber('{1301}', '{1401}')");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+is(code($one, 'INSERT INTO atonce VALUES (1, 1)') =~ s/, but.*//sr,
+	'none', 'who changes a shard goes on to insert rows');
+ask($three, 'CREATE TABLE atonce_new (a bigint DEFAULT flake_id(1301))');
+ask($one, 'COMMIT');
+($out, $err) = get_answer($two);
+is($err, '', 'it goes on after that');
+is( value(
+		$one,
+		q(SELECT string_agg(pg_get_expr(adbin, adrelid), ' ') FROM pg_attrdef
+		  WHERE adrelid IN ('atonce'::regclass, 'atonce_new'::regclass))),
+	'flake_id(1401) flake_id(1401)',
+	'also with a table that was made meanwhile');
+
+# One call of several in a transaction waits for no table of another.
+ask($one, "BEGIN; SELECT flake_renumber('{1302}', '{1402}')");
+send_query($two, "SELECT flake_renumber('{1401}', '{1501}'), flake_renumber('{1304}', '{1302}')");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+is( code($one, "SET lock_timeout = '3s'; SELECT flake_renumber('{1305}', '{1405}')") =~ s/, but.*//sr,
+	'none', 'another call does not wait for a table that is being renumbered');
+ask($one, 'COMMIT; RESET lock_timeout');
+is(error_code(get_answer($two)), '55000', 'the first shards are in use then');
+
 # Who changes a shard or a lease comes before it, or after.  Each case: what is
 # begun before flake_detach_all() and ends it, and what is tried meanwhile.
 my $detach = "SELECT flake_detach_all('raced')";
@@ -271,7 +301,7 @@ send_query($three, "SELECT flake_attach($leased, generator => 'raced')");
 send_query($four, "SELECT flake_lease('y', '1 hour', 'raced')");
 wait_for_waiters($main, 3, "locktype = 'advisory'");
 ask($one, 'COMMIT');
-my ($out, $err) = get_answer($two);
+($out, $err) = get_answer($two);
 like($err, qr/42704/, 'a lease is not renewed through it');
 ($out, $err) = get_answer($four);
 like($err, qr/53400/, 'nor given anew');

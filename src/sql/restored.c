@@ -43,7 +43,7 @@ flake_restore_of(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 
 	/* Not LockRelationOid(): flake_health waits for nobody, and says so. */
-	if (ConditionalLockRelationOid(sequence, AccessShareLock))
+	if (ConditionalLockRelationOid(sequence, RowExclusiveLock))
 	{
 		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
 			flake_restore_find(sequence, &restore))
@@ -53,7 +53,7 @@ flake_restore_of(PG_FUNCTION_ARGS)
 			values[2] = CStringGetTextDatum(restore.reason);
 			memset(nulls, 0, sizeof(nulls));
 		}
-		UnlockRelationOid(sequence, AccessShareLock);
+		UnlockRelationOid(sequence, RowExclusiveLock);
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
