@@ -106,6 +106,7 @@ my $clock = new_clock();
 my $node = start_server(
 	'main',
 	clock => $clock,
+	allows_streaming => 1,
 	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
@@ -1286,6 +1287,44 @@ send_query($two, "SELECT flake_detach($renewed)");
 ok(waits_for($two, $one), 'lapsed: detaching waits for who renews');
 value($one, 'COMMIT');
 is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
+
+
+# A horizon is looked at while its sequence gets another file.
+value($two, q(SELECT flake_create_generator('restarted')));
+value($one, q(SELECT flake_id(1, 'restarted')));
+foreach my $look (
+	[ 'flake_horizon_read', q(SELECT horizon_time > now() - interval '1 h' FROM _flake_health_horizon('restarted')) ],
+	[ 'flake_horizon_read', q(SELECT flake_horizon('restarted') > 0) ],
+	[ 'flake_restore_find', q(SELECT timeline IS NULL FROM _flake_restore_of('restarted')) ])
+{
+	my ($function, $sql) = @$look;
+
+	value($one, $sql);
+	stop_at($one, "enter $function", $sql);
+	send_query($two, 'ALTER SEQUENCE restarted RESTART');
+	ok(waits_for($two, $one), "restarted: it waits for who looks, $function");
+	let_go($one);
+	is(join('', get_answer($one)), 't', "restarted: who looks sees it, $function");
+	answer($two);
+}
+
+# A standby removes the old file, whatever is locked.
+{
+	my $standby = start_standby($node, 'standby', $clock);
+	my $reader = new_session($standby);
+	my $sql = q(SELECT flake_horizon('restarted') > 0);
+
+	$reader->{pid} = value($reader, 'SELECT pg_backend_pid()');
+	value($reader, $sql);
+	stop_at($reader, 'enter flake_horizon_read', $sql);
+	value($two, 'ALTER SEQUENCE restarted RESTART');
+	$node->wait_for_catchup($standby, 'replay');
+	let_go($reader);
+	is(join('', get_answer($reader)), 't', 'restarted: who looks on a standby sees the new file');
+	end_session($reader);
+	$standby->stop;
+}
+value($two, 'DROP SEQUENCE restarted');
 
 
 # The clock is set back, and two see it: one step.
