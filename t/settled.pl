@@ -164,7 +164,7 @@ my %done;
 my $i = 0;
 while ($i < @faults || time < $end)
 {
-	disturb_writers(time + $seconds / (@faults + 1) / 2);
+	disturb_writers(time + ($seconds < 60 ? $seconds / 14 : 5));
 	my ($name, $fault) = @{ $faults[ $i++ % @faults ] };
 	$fault->();
 	$done{$name}++;
