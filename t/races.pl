@@ -1178,21 +1178,6 @@ cmp_ok($seen, '<', $id, 'settled: what ends between the snapshot and the bound i
 cmp_ok($bound, '<', $id, 'settled: and is above the bound');
 value($two, 'DEALLOCATE ask; RESET plan_cache_mode');
 
-# A statement asks more than once, and what is known is forgotten in between.
-value($one, 'BEGIN');
-$id = value($one, $insert);
-value($two, $ask);
-stop_at($two, 'enter flake_settled_find',
-	"SELECT count(DISTINCT coalesce(flake_settled('settling'), 0)) FROM generate_series(1, 3)");
-stop_again($two, 'enter flake_settled_find') foreach 1 .. 2;
-value($admin, 'ALTER DATABASE postgres CONNECTION LIMIT -1; SELECT pg_sleep(0.02)');
-value($one, 'ROLLBACK');
-$newcomer = connect_to('postgres');
-value($newcomer, "SELECT $settling");
-end_session($newcomer);
-let_go($two);
-is(answer($two), 1, 'settled: a statement has one bound');
-
 
 # Leases: two of one owner, two of different owners, and minting.
 

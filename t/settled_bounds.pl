@@ -221,6 +221,18 @@ cmp_ok($bound, '<', $held, 'nor is that at or below the bound');
 value($reader, 'SELECT pg_advisory_unlock_all()');
 settles($second);
 
+# A statement asks more than once; in between, the row of the database in pg_database is
+# another one, and what is known of the old one is forgotten.
+value($other, 'SELECT pg_advisory_lock(1)');
+send_query($reader, 'SELECT flake_settled(), pg_advisory_lock(1), flake_settled()');
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($other, 'ALTER DATABASE postgres CONNECTION LIMIT -1');
+$node->safe_psql('postgres', 'SELECT flake_id(1)');
+value($other, 'SELECT pg_sleep(0.01), pg_advisory_unlock(1)');
+my ($first_bound, undef, $last_bound) = split /\|/, (get_answer($reader))[0];
+is($last_bound, $first_bound, 'a statement has one bound');
+value($reader, 'SELECT pg_advisory_unlock_all()');
+
 # REPEATABLE READ.
 value($writer, 'BEGIN');
 $held = insert($writer, 1);
