@@ -115,6 +115,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	settled \
 	copies \
 	route \
 	migrate \

@@ -35,6 +35,7 @@
 
 #include "access/twophase.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "compat.h"
 #include "layout/layout.h"
 #include "mint/entry.h"
@@ -304,7 +305,8 @@ static void
 lock_prepared(void)
 {
 	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
-	if (!flake_holders->is_read)
+	/* At the end of recovery they get their locks: a standby does not see them. */
+	if (!flake_holders->is_read && !RecoveryInProgress())
 		read_prepared();
 }
 
@@ -358,6 +360,7 @@ list_holder(List *list, Holder *holder, int pid, TransactionId xid)
 		info = palloc0(sizeof(HolderInfo));
 		info->overflow = true;
 		info->above = FLAKE_PACKED_NONE;
+		info->since = holder->since[FLAKE_HOLDS - 1];
 		info->pid = pid;
 		info->xid = xid;
 		list = lappend(list, info);
