@@ -13,6 +13,9 @@ INSERT INTO bench.base VALUES
     ('a million ids, counting', 'ms of processor', 'not counted'),
     ('a million ids, flake_stat read', 'ms of processor', 'not read'),
     ('one id per transaction', 'ids/s', 'flake_id(5)'),
+    ('a transaction of one id', 'us a call', 'unregistered'),
+    ('one row per transaction', 'rows/s', 'nobody asks'),
+    ('what is settled', 'us a call', 'one shard'),
     ('fences and leases', 'us a call', 'no change'),
     ('10,000 ids per statement', 'ids/s', 'flake_id(shard)'),
     ('inserting a million rows', 'ms', 'flake_id(5)'),
@@ -131,6 +134,18 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('a million ids, flake_stat read', 'read', 1, 'ms of processor') /
      bench.median('a million ids, flake_stat read', 'not read', 1, 'ms of processor'),
      NULL, 1.05),
+    ('registering for flake_settled(), at most 0.02 of a transaction that inserts a row',
+     (bench.median('a transaction of one id', 'registered', 1, 'us a call') -
+      bench.median('a transaction of one id', 'unregistered', 1, 'us a call')) /
+     (1000000 / bench.median('one row per transaction', 'nobody asks', 1, 'rows/s')),
+     NULL, 0.02),
+    ('flake_settled() with 90 transactions that have minted, at most 20 us',
+     bench.median('what is settled', '8,192 shards, 90 transactions', 1, 'us a call'),
+     NULL, 20),
+    ('flake_settled() with 8,192 shards, at most 1.25 x with one',
+     bench.median('what is settled', '8,192 shards', 1, 'us a call') /
+     bench.median('what is settled', 'one shard', 1, 'us a call'),
+     NULL, 1.25),
     ('horizon flushes per second at 1,000 ids/s, at most 0.5',
      bench.median('horizon', '1,000 ids/s', 1, 'flushes/s'),
      NULL, 0.5),
