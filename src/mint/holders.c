@@ -305,7 +305,7 @@ static void
 lock_prepared(void)
 {
 	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
-	/* At the end of recovery they get their locks: a standby does not see them. */
+	/* A standby does not have their locks, but at the end of recovery. */
 	if (!flake_holders->is_read && !RecoveryInProgress())
 		read_prepared();
 }
@@ -318,7 +318,10 @@ flake_holders_least(Oid generator, int32 shard, int64 packed)
 	for (int i = 0; i < flake_holders->nprocesses; i++)
 		packed = least_of(&flake_holders->processes[i].holder, &key, packed);
 
-	/* After the processes: a transaction's entry is copied, and then removed there. */
+	/*
+	 * After the processes: a transaction's entry is copied, and then removed
+	 * there.
+	 */
 	if (flake_holders->nprepared == 0)
 		return packed;
 	pg_read_barrier();

@@ -184,7 +184,6 @@ find_early(const FuncExpr *call)
 {
 	Oid			sequence;
 	FlakeLayout layout;
-	Generator  *generator;
 
 	if (call->args == NIL || !IsA(llast(call->args), Const) ||
 		((Const *) llast(call->args))->consttype != REGCLASSOID ||
@@ -198,7 +197,8 @@ find_early(const FuncExpr *call)
 		flake_layout_has_time(&layout) &&
 		pg_class_aclmask(sequence, GetUserId(), ACL_SELECT | ACL_USAGE, ACLMASK_ANY) != 0)
 	{
-		generator = flake_generator_read(sequence, call->funcid);
+		Generator  *generator = flake_generator_read(sequence, call->funcid);
+
 		(void) flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
 	}
 	UnlockRelationOid(sequence, AccessShareLock);
