@@ -28,6 +28,7 @@ OBJS = \
 	src/sql/seal.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
+	src/sql/stored_call.o \
 	src/sql/health.o \
 	src/sql/health_partitions.o \
 	src/sql/clock.o \

@@ -100,7 +100,9 @@ SELECT flake_renumber('{5}', '{6}', 'copies_id');
 ALTER TABLE copies_a ADD odd bigint DEFAULT coalesce(flake_id(5, 'copies_id'), 1);
 SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
 ALTER TABLE copies_a DROP odd;
+SET ROLE copies_user;
 CREATE DOMAIN copies_domain AS bigint DEFAULT flake_id(5, 'copies_id');
+RESET ROLE;
 SELECT flake_renumber('{5,6}', '{905,906}', 'copies_id');
 DROP DOMAIN copies_domain;
 SELECT flake_renumber('{1}', '{2}', 'pg_class');
@@ -136,9 +138,11 @@ DROP TABLE copies_in;
 -- Defaults of others: those that do not concern it are not looked at
 SELECT flake_create_generator('copies_more', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
 GRANT USAGE, UPDATE ON SEQUENCE copies_id TO copies_user;
+CREATE ROLE copies_other;
 CREATE TABLE copies_short (id bigint DEFAULT flake_id(1), odd bigint DEFAULT flake_id(1) + 0);
 CREATE TABLE copies_other (id bigint DEFAULT flake_id(1, 'copies_more') + flake_id(1, 'copies_more'), unset bigint DEFAULT flake_id() + 0);
 CREATE TABLE copies_elsewhere (id bigint DEFAULT flake_id(9, 'copies_id'));
+ALTER TABLE copies_elsewhere OWNER TO copies_other;
 SET ROLE copies_user;
 SELECT count(*) FROM flake_renumber('{1905,1906}', '{2905,2906}', 'copies_id');
 RESET ROLE;
@@ -151,12 +155,64 @@ SET ROLE copies_user;
 SELECT count(*) FROM flake_renumber('{2905,2906}', '{905,3906}', 'copies_id', dry_run => true);
 SELECT count(*) FROM flake_renumber('{2905,2906}', '{3905,3906}', 'copies_id');
 RESET ROLE;
+-- to a superuser all tables count, also against a new shard, unless he says whose
+ALTER TABLE copies_elsewhere DROP two, DROP mixed;
+SELECT flake_renumber('{3905}', '{4905}', 'copies_id');
+ALTER TABLE copies_elsewhere DROP odd, DROP old;
+SELECT flake_renumber('{3905}', '{9}', 'copies_id');
+SELECT flake_renumber('{3905}', '{9}', 'copies_id', owners => '{copies_user}', dry_run => true);
+SELECT flake_renumber('{9}', '{4009}', 'copies_id', owners => '{copies_user}', dry_run => true);
+SELECT flake_renumber('{9}', '{4009}', 'copies_id', owners => '{copies_user, copies_other}', dry_run => true);
+SELECT flake_renumber('{9}', '{4009}', 'copies_id', owners => '{copies_nobody}');
+SET ROLE copies_user;
+SELECT flake_renumber('{9}', '{4009}', 'copies_id', owners => '{copies_other}');
+RESET ROLE;
 \set VERBOSITY terse
-SELECT count(*) FROM flake_renumber('{2905}', '{4905}', 'copies_id');
 INSERT INTO copies_a DEFAULT VALUES;
 INSERT INTO copies_b DEFAULT VALUES;
 DROP TABLE copies_short, copies_other, copies_elsewhere;
 DROP SEQUENCE copies_more;
+
+-- Coercions that nobody has written, and casts in a check
+SET ROLE copies_user;
+CREATE DOMAIN copies_domain AS bigint;
+CREATE TABLE copies_types (
+    a copies_domain DEFAULT flake_id(5100) CONSTRAINT is_a CHECK (flake_shard(a) = 5100),
+    b text DEFAULT flake_id(5100) CONSTRAINT is_b CHECK (flake_shard(b::bigint, 'instagram') = ANY ('{5100,5101}')),
+    c numeric(20) DEFAULT flake_id(5100, 'flake_default') CONSTRAINT is_c CHECK (flake_shard(c::bigint) IN (5100)),
+    -- those are others
+    d bigint DEFAULT flake_id(5100) CONSTRAINT is_d CHECK (flake_shard(d) <> 5101),
+    e bigint DEFAULT flake_id(5100) CONSTRAINT is_e CHECK (flake_shard(e) = ANY ('{5100,null}')),
+    f bigint DEFAULT flake_id(5100) CONSTRAINT is_f CHECK (flake_shard(f + 0) = 5100),
+    g bigint DEFAULT flake_id(5100) CONSTRAINT is_g CHECK (flake_sequence(g) <> ALL ('{5100}')));
+RESET ROLE;
+SELECT flake_renumber('{5100}', '{5200}', owners => '{copies_user}');
+INSERT INTO copies_types (d, e, f) VALUES (flake_id(5200), NULL, NULL) RETURNING flake_shard(a), flake_shard(b::bigint), flake_shard(c::bigint), flake_shard(d);
+-- What is not a call of flake_id() with constants, and what is too long to be one
+SELECT _flake_minted_shard(adbin) FROM pg_attrdef WHERE adrelid = 'copies_types'::regclass AND adnum = 1;
+CREATE TABLE copies_odd (a bigint DEFAULT flake_id(), b bigint DEFAULT flake_id(NULL), c bigint DEFAULT flake_id(1, NULL), d bigint DEFAULT 1,
+                         e bigint DEFAULT flake_id(1)::numeric, f bigint DEFAULT flake_id(1 + 1), g bigint DEFAULT flake_id('-1'::int));
+DO $$ BEGIN EXECUTE format('ALTER TABLE copies_odd ADD h bigint DEFAULT %s flake_id(1)', repeat('1 + ', 2000)); END $$;
+SELECT attname, _flake_minted_shard(adbin) FROM pg_attrdef JOIN pg_attribute ON attrelid = adrelid AND attnum = adnum
+WHERE adrelid = 'copies_odd'::regclass ORDER BY attnum;
+DROP TABLE copies_odd;
+-- A cast that is another one by now
+CREATE FUNCTION copies_first(bigint) RETURNS point LANGUAGE sql AS 'SELECT point($1, 1)';
+CREATE FUNCTION copies_second(bigint) RETURNS point LANGUAGE sql AS 'SELECT point($1, 2)';
+CREATE CAST (bigint AS point) WITH FUNCTION copies_first AS ASSIGNMENT;
+CREATE TABLE copies_cast (p point DEFAULT flake_id(5300));
+ALTER TABLE copies_cast OWNER TO copies_other;
+DROP CAST (bigint AS point);
+CREATE CAST (bigint AS point) WITH FUNCTION copies_second AS ASSIGNMENT;
+\set VERBOSITY default
+SELECT flake_renumber('{5300}', '{5400}', owners => '{copies_other}');
+\set VERBOSITY terse
+SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'copies_cast'::regclass;
+DROP TABLE copies_cast, copies_types;
+DROP CAST (bigint AS point);
+DROP FUNCTION copies_first, copies_second;
+DROP DOMAIN copies_domain;
+DELETE FROM flake_shard_state WHERE shard BETWEEN 5100 AND 5400;
 
 -- The setting, of roles and databases
 ALTER ROLE copies_user SET flakeid.shard = 4005;
@@ -169,4 +225,4 @@ DROP TABLE copies_a, copies_b;
 DROP SEQUENCE copies_id;
 REVOKE CREATE ON SCHEMA public FROM copies_user;
 DELETE FROM flake_shard_state WHERE shard IN (4005, 4006, 4905, 4906);
-DROP ROLE copies_user;
+DROP ROLE copies_user, copies_other;

@@ -193,6 +193,7 @@ FROM (VALUES (NULL, 'x', NULL, 'SELECT 1'), ('10', NULL, NULL, NULL), ('10', 'x'
 SELECT query, types, code, message
 FROM (VALUES ('', '{}'), ('SELECT 1; SELECT 2', '{}'), ('DELETE FROM public.forbidden', '{}'), ('SELECT 1', '{20}')) AS bad (query, types),
      attempt(format($$SELECT _flake_rebind(_flake_guard('public'), %L, '{}', '{}', %L)$$, query, types));
+SELECT code, message FROM attempt($$SELECT _flake_rebind(_flake_guard('public'), 'SELECT relname FROM pg_class', '{1259}', '{2}', '{1}')$$);
 -- settings put in place before the library is loaded
 \c -
 SET ROLE flake_anybody;

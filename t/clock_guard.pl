@@ -231,6 +231,46 @@ restart_with_clock('fast', 200 * $hour);
 is((ask($session, 'SELECT flake_id(2)'))[1],
 	'', 'nothing to warn of after a restart');
 
+# A generator that somebody has set near the wrong clock, also before the start,
+# mints.  It makes the clock no better for others.
+foreach my $how ('fast', 'killed', 'after the start')
+{
+	my $lie = "the wrong clock, $how";
+	my $begin = $how eq 'after the start' ? 200 * $hour : 3 * $year;
+
+	value($session, q(SELECT flake_uuid(), flake_create_generator('lying')));
+	value($session,
+		q(SELECT setval('lying', (flake_lower(clock_timestamp() + interval '1095 days' - interval '201 hours') >> 23) << 10)))
+	  if $how ne 'after the start';
+	ask($session, q(SELECT flake_id(1, 'lying')));
+	restart_with_clock($how =~ s/after.*/fast/r, $begin);
+	set_clock($clock, 3 * $year);
+	value($session,
+		q(SELECT setval('lying', (flake_lower(clock_timestamp() - interval '1 hour') >> 23) << 10)))
+	  if $how eq 'after the start';
+	like(value($session, q(SELECT flake_id(1, 'lying'))),
+		qr/^\d+$/, "$lie: a generator that is there mints");
+	is(code($session, 'SELECT flake_id(2)'), '53400', "$lie: others are refused");
+	is(code($session, 'SELECT flake_uuid()'), '53400', "$lie: all of them");
+	value($session, 'DROP SEQUENCE lying');
+	restart_with_clock('fast', 200 * $hour);
+	all_is_well("$lie: the clock is right again");
+}
+
+# Nothing from before a crash proves that the clock is right, so it is compared with
+# the horizon of each generator until somebody accepts it.
+restart_with_clock('fast', 200 * $hour - 2 * $year);
+value($session, q(SELECT flake_create_generator('old')));
+value($session, q(SELECT flake_id(1, 'old')));
+restart_with_clock('killed', 200 * $hour);
+value($session, 'SELECT flake_id(1)');
+is(code($session, q(SELECT flake_id(1, 'old'))),
+	'53400', 'after a crash: refused is a generator that was not used for two years');
+value($session, 'SELECT flake_accept_clock()');
+like(value($session, q(SELECT flake_id(1, 'old'))), qr/^\d+$/, 'until the clock is accepted');
+value($session, 'DROP SEQUENCE old');
+restart_with_clock('fast', 200 * $hour);
+
 # Down for two years, and right.
 restart_with_clock('fast', $year + $year);
 is(code($session, 'SELECT flake_id(1)'), '53400', 'down for two years: refused');

@@ -226,6 +226,36 @@ foreach my $change ('flake_detach(1201)', 'flake_attach(1202)')
 	like((get_answer($two))[1], qr/55000/, "$change: its shard is in use then");
 }
 
+my ($out, $err);
+
+# It locks all tables and shards at once or none, so none of its tables is locked
+# while it waits for a shard.
+ask($one, 'CREATE TABLE atonce (a bigint DEFAULT flake_id(1301), b int)');
+ask($one, 'BEGIN; SELECT flake_detach(1301), flake_detach(1303)');
+send_query($two, "SELECT count(*) FROM flake_renumber('{1301}', '{1401}')");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+is(code($one, 'INSERT INTO atonce VALUES (1, 1)') =~ s/, but.*//sr,
+	'none', 'who changes a shard goes on to insert rows');
+ask($three, 'CREATE TABLE atonce_new (a bigint DEFAULT flake_id(1301))');
+ask($one, 'COMMIT');
+($out, $err) = get_answer($two);
+is($err, '', 'it goes on after that');
+is( value(
+		$one,
+		q(SELECT string_agg(pg_get_expr(adbin, adrelid), ' ') FROM pg_attrdef
+		  WHERE adrelid IN ('atonce'::regclass, 'atonce_new'::regclass))),
+	'flake_id(1401) flake_id(1401)',
+	'also with a table that was made meanwhile');
+
+# One call of several in a transaction waits for no table of another.
+ask($one, "BEGIN; SELECT flake_renumber('{1302}', '{1402}')");
+send_query($two, "SELECT flake_renumber('{1401}', '{1501}'), flake_renumber('{1304}', '{1302}')");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+is( code($one, "SET lock_timeout = '3s'; SELECT flake_renumber('{1305}', '{1405}')") =~ s/, but.*//sr,
+	'none', 'another call does not wait for a table that is being renumbered');
+ask($one, 'COMMIT; RESET lock_timeout');
+is(error_code(get_answer($two)), '55000', 'the first shards are in use then');
+
 # Who changes a shard or a lease comes before it, or after.  Each case: what is
 # begun before flake_detach_all() and ends it, and what is tried meanwhile.
 my $detach = "SELECT flake_detach_all('raced')";
@@ -271,7 +301,7 @@ send_query($three, "SELECT flake_attach($leased, generator => 'raced')");
 send_query($four, "SELECT flake_lease('y', '1 hour', 'raced')");
 wait_for_waiters($main, 3, "locktype = 'advisory'");
 ask($one, 'COMMIT');
-my ($out, $err) = get_answer($two);
+($out, $err) = get_answer($two);
 like($err, qr/42704/, 'a lease is not renewed through it');
 ($out, $err) = get_answer($four);
 like($err, qr/53400/, 'nor given anew');
@@ -327,6 +357,106 @@ is(code($one, "SELECT flake_renew('z', '1 hour', 'm.unlogged')"),
 ask($two, 'RESET ROLE; RESET search_path; DROP OWNED BY mallory; DROP ROLE mallory');
 ask($one, 'DELETE FROM flake_shard_state WHERE shard = -1');
 ask($one, "SELECT flake_attach(5)");
+
+# mallory, who has generators of her own, holds up nobody: neither by detaching all
+# of one, nor by a transaction that flake_detach_all() or flake_accept_restore() of
+# a superuser waits for.
+ask($two, 'CREATE ROLE mallory; CREATE SCHEMA m AUTHORIZATION mallory');
+ask($one, "SELECT flake_create_generator('theirs')");
+ask($two, 'SET ROLE mallory; SET search_path = m, public');
+value($two, "SELECT flake_create_generator('hers')");
+ask($_, "SET statement_timeout = '20s'") foreach $three, $four;
+
+# That everybody else uses generators; $shard has not been used before.
+sub others_go_on
+{
+	my ($shard, $name) = @_;
+	my $begin = "BEGIN; SET LOCAL statement_timeout = '20s'";
+
+	is(code($three, "$begin; SELECT 1/count(flake_id($shard))/0"),
+		'22012', "$name: a shard's first id");
+	is(code($three, "ROLLBACK; $begin; SELECT 1/count(flake_id($shard, 'theirs'))/0"),
+		'22012', "$name: of another generator");
+	is(code($three, "ROLLBACK; $begin; SELECT 1/count(flake_detach($shard, 'theirs'))/0"),
+		'22012', "$name: a shard is detached");
+	is( code(
+			$three,
+			"ROLLBACK; $begin; SELECT 1/count(shard)/0 FROM flake_lease('other', '1 hour', 'theirs')"),
+		'22012',
+		"$name: and leased");
+	is(code($three, "ROLLBACK; $begin; ALTER SEQUENCE theirs CACHE 1; SELECT 1/0"),
+		'22012', "$name: and its sequence changed");
+	ask($three, 'ROLLBACK');
+	return;
+}
+
+ask($two, "BEGIN; SELECT flake_detach_all('hers')");
+others_go_on(2001, 'she has detached all of hers');
+ask($two, "PREPARE TRANSACTION 'hers'");
+others_go_on(2002, 'and prepares that');
+ask($two, "ROLLBACK PREPARED 'hers'");
+my $waits = qq(pid = @{[ value($one, 'SELECT pg_backend_pid()') ]});
+foreach my $hers (
+	"SELECT flake_detach(1, 'hers')",
+	"SELECT flake_detach_all('hers')",
+	'ALTER SEQUENCE hers CACHE 1')
+{
+	foreach my $call ('flake_detach_all()', 'flake_accept_restore()')
+	{
+		next if $call eq 'flake_accept_restore()' && $hers !~ /ALTER/;
+		ask($two, "BEGIN; $hers");
+		send_query($one, "BEGIN; SELECT $call");
+		wait_for_waiters($main, 1, $waits);
+		others_go_on(2003 + length($hers) + length($call), "$call waits for $hers");
+		ask($two, 'COMMIT');
+		is((get_answer($one))[1], '', "$call goes on after that");
+		if ($call eq 'flake_detach_all()')
+		{
+			my $try = "SET lock_timeout = '100ms'; SELECT flake_id(2, 'hers')";
+			is(code($two, $try), '55P03', "$call: then nobody opens a shard of hers");
+			is(code($four, $try =~ s/hers/theirs/r), '55P03', "$call: nor of another");
+			ask($_, 'RESET lock_timeout') foreach $two, $four;
+		}
+		ask($one, 'ROLLBACK');
+	}
+}
+
+# A row that somebody writes by hand, as a restore does, is waited for in the same way.
+foreach my $row (
+	[ 'UPDATE flake_shard_state SET after = 4611686018427387904 WHERE generator = \'theirs\'::regclass AND shard = 5', 'a row' ],
+	[ q(INSERT INTO flake_shard_state VALUES ('theirs', -1, false, NULL, now())), 'that of all shards' ])
+{
+	my ($write, $name) = @$row;
+
+	value($one, "SELECT 1 FROM flake_attach(5, generator => 'theirs')");
+	value($two, 'RESET ROLE; BEGIN');
+	ask($two, $write);
+	send_query($one, 'SELECT flake_detach_all()');
+	wait_for_waiters($main, 1, "$waits AND locktype = 'transactionid'");
+	others_go_on(2200 + length $write, "$name is being written by hand");
+	is((ask($two, 'COMMIT'))[1], '', "$name: can be committed");
+	is((get_answer($one))[1], '', "$name: and flake_detach_all() goes on");
+	is(code($three, "SELECT flake_id(5, 'theirs')"), '55000', "$name: nothing is minted then");
+	is( value(
+			$one,
+			q(SELECT after >= 4611686018427387904 FROM flake_shard_state WHERE generator = 'theirs'::regclass AND shard = 5)),
+		't',
+		"$name: the bound that was written is kept");
+	ask($one, 'DELETE FROM flake_shard_state WHERE shard = -1');
+}
+
+# Who has detached all goes on to attach a shard that others want to mint.
+ask($one, "BEGIN; SELECT flake_detach_all('theirs')");
+send_query($three, "SELECT flake_id(6, 'theirs') > 0");
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+is((ask($one, "SELECT flake_attach(6, generator => 'theirs')"))[1],
+	'', 'attached while its first id is waited for');
+ask($one, 'COMMIT');
+is(join('', get_answer($three)), 't', 'and minted after that');
+ask($_, 'RESET statement_timeout') foreach $three, $four;
+ask($two, 'RESET search_path; DROP OWNED BY mallory; DROP ROLE mallory');
+ask($one, 'DROP SEQUENCE theirs; DELETE FROM flake_shard_state WHERE shard = -1');
+ask($one, 'SELECT flake_attach(5)');
 
 # It makes no slot for what is in the table.
 ask($one, "SELECT flake_create_generator('many')");

@@ -967,6 +967,40 @@ value($one, 'ROLLBACK');
 like(value($two, q(SELECT flake_id(5, 'order_id'))),
 	qr/^\d+$/, 'detached and dropped, undone: mints');
 
+#
+# Whoever is refused holds no lock while the message is on its way.  A client that
+# does not read it would keep the lock otherwise.
+#
+
+value($admin, 'CREATE ROLE reader; GRANT USAGE ON SEQUENCE flake_default TO reader');
+value($admin, 'SELECT flake_detach(4001)');
+foreach my $call ('flake_id(4001)', 'flake_detach(4001)')
+{
+	my $client = new_session($node);
+
+	value($admin, 'SELECT pg_advisory_lock(4001)');
+	value($client, 'SET client_min_messages = error; SET ROLE reader');
+	my $pid = value($client, 'SELECT pg_backend_pid()');
+	send_query($client, qq(DO \$\$ BEGIN PERFORM pg_advisory_lock(4001);
+		EXECUTE 'SELECT $call --' || repeat('x', 5000000); END \$\$));
+	wait_for_waiters($node, 1, "pid = $pid");
+	my ($psql) = map { $_->{PID} } @{ $client->{run}{KIDS} };
+	kill 'STOP', $psql;
+	value($admin, 'SELECT pg_advisory_unlock(4001)');
+	$node->poll_query_until('postgres',
+		"SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = $pid")
+	  or die 'the server does not wait for the client';
+	is( value(
+			$admin,
+			"SELECT count(*) FROM pg_locks WHERE pid = $pid AND locktype = 'advisory' AND objsubid > 2"),
+		0,
+		"$call: refused, and holds no lock of flakeid");
+	kill 'CONT', $psql;
+	like((get_answer($client))[1], qr/ERROR:  (55000|42501)/, "$call: it was an error");
+	end_session($client);
+}
+value($admin, 'DROP OWNED BY reader; DROP ROLE reader');
+
 end_session($one, $two, $admin);
 $node->stop;
 done_testing();

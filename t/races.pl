@@ -106,6 +106,7 @@ my $clock = new_clock();
 my $node = start_server(
 	'main',
 	clock => $clock,
+	allows_streaming => 1,
 	conf => q(
 autovacuum = off			# it would wait for locks, too
 wal_writer_delay = 10s		# nor is WAL to be written by others
@@ -1031,6 +1032,168 @@ cmp_ok(value($one, q(SELECT flake_id(0, 'other'))), '>', $above,
 	'ALTER SEQUENCE, committed: ids go on');
 
 
+# What is settled.  A bound is given out while a session that mints, or one that ends,
+# is stopped; and the other way round.
+
+value($three, q(SELECT flake_create_generator('settling');
+	CREATE TABLE settling_row (id bigint);
+	PREPARE see AS SELECT count(*) FROM settling_row WHERE id = $1));
+my $settling = q(flake_id(1, 'settling'));
+my $insert = "INSERT INTO settling_row VALUES ($settling) RETURNING id";
+my $ask = q(SELECT coalesce(flake_settled('settling'), 0));
+
+# A while later the bound is past what was minted.
+sub bound_later
+{
+	my ($session) = @_;
+
+	value($admin, 'SELECT pg_sleep(0.02)');
+	return value($session, $ask);
+}
+
+sub is_settled
+{
+	my ($session, $id) = @_;
+
+	wait_until(sub { value($session, $ask) >= $id }, "$id is settled");
+	return 1;
+}
+
+value($_, "SELECT $settling") foreach $one, $two;
+is_settled($three, value($one, $insert));
+
+# Registered, and not yet with what its ids are above; and with that.
+stop_at($one, 'exit flake_holder_begin', "SELECT $settling");
+$bound = value($two, $ask);
+is(bound_later($two), $bound, 'settled: who has just registered holds bounds back');
+let_go($one);
+cmp_ok(answer($one), '>', $bound, 'settled: its id is above');
+
+stop_at($one, 'exit choose_by_clock', "SELECT $settling");
+$bound = bound_later($two);
+let_go($one);
+cmp_ok(answer($one), '>', $bound, 'settled: registered, before the first claim');
+is_settled($two, $id = value($one, $insert));
+
+# The floor is raised, and those who hold are not looked at yet; and after that.
+foreach my $place ('enter flake_holders_least', 'exit flake_holders_least')
+{
+	stop_at($two, $place, $ask);
+	value($one, 'BEGIN');
+	$id = value($one, $insert);
+	value($admin, 'SELECT pg_sleep(0.02)');
+	let_go($two);
+	cmp_ok(answer($two), '<', $id, "settled: minted at $place");
+	value($one, 'COMMIT');
+	is_settled($two, $id);
+}
+
+# By an idle shard, whose ids are then below the clock's.
+value($admin, 'SELECT pg_sleep(0.02)');
+stop_at($two, 'enter flake_holders_least', $ask);
+set_clock($clock, -5);
+$id = value($one, q(SELECT flake_id(333, 'settling')));
+let_go($two);
+$bound = answer($two);
+set_clock($clock, 0);
+cmp_ok($bound, '<', $id, 'settled: minted by an idle shard, the clock set back, after the floor was raised');
+
+# Two raise the floor: the greater one stays.
+value($admin, 'SELECT pg_sleep(0.02)');
+stop_at($two, 'enter pg_atomic_compare_exchange_u64', $ask);
+$bound = bound_later($three);
+let_go($two);
+answer($two);
+set_clock($clock, -5);
+cmp_ok(value($one, q(SELECT flake_id(334, 'settling'))), '>', $bound,
+	'settled: two raise the floor');
+set_clock($clock, 0);
+
+# The end of a transaction: first it can be seen, then it does not hold any more.
+foreach my $place ('enter let_go', 'exit let_go')
+{
+	value($one, 'BEGIN');
+	$id = value($one, $insert);
+	stop_at($one, $place, 'COMMIT');
+	is(value($three, "EXECUTE see($id)"), 1, "settled: $place, its row can be seen");
+	cmp_ok(bound_later($two), '<', $id, 'settled: and it still holds bounds back')
+	  if $place eq 'enter let_go';
+	ok(is_settled($two, $id), 'settled: until then') if $place eq 'exit let_go';
+	let_go($one);
+	answer($one);
+	is_settled($two, $id);
+}
+
+# PREPARE: copied, and still its session's; not its session's any more; and then.
+foreach my $place ('exit before_prepare', 'enter let_go', 'exit let_go')
+{
+	value($one, 'BEGIN');
+	$id = value($one, $insert);
+	stop_at($one, $place, q(PREPARE TRANSACTION 'settling'));
+	cmp_ok(bound_later($two), '<', $id, "settled: PREPARE, $place");
+	let_go($one);
+	answer($one);
+	cmp_ok(bound_later($two), '<', $id, 'settled: prepared');
+	value($one, q(COMMIT PREPARED 'settling'));
+	ok(is_settled($two, $id), 'settled: COMMIT PREPARED');
+}
+
+# Prepared while somebody looks, who sees it in one place or the other.
+foreach my $place ('enter least_of', 'enter lock_prepared')
+{
+	value($one, 'BEGIN');
+	$id = value($one, $insert);
+	value($admin, 'SELECT pg_sleep(0.02)');
+	stop_at($two, $place, $ask);
+	value($one, q(PREPARE TRANSACTION 'settling'));
+	let_go($two);
+	cmp_ok(answer($two), '<', $id, "settled: PREPARE while somebody is at $place");
+	value($one, q(COMMIT PREPARED 'settling'));
+	is_settled($two, $id);
+}
+
+# And ended: it is seen, or its entry is.
+value($one, 'BEGIN');
+$id = value($one, $insert);
+value($one, q(PREPARE TRANSACTION 'settling'));
+stop_at($two, 'enter lock_prepared', $ask);
+value($one, q(COMMIT PREPARED 'settling'));
+is(value($three, "EXECUTE see($id)"), 1, 'settled: COMMIT PREPARED while somebody looks, its row can be seen');
+let_go($two);
+answer($two);
+is_settled($two, $id);
+
+# A statement has its snapshot, and what holds the bound back ends before it asks.
+value($two, q(SET plan_cache_mode = force_generic_plan;
+	PREPARE ask AS SELECT coalesce(flake_settled('settling'), 0), (SELECT max(id) FROM settling_row)));
+value($two, 'EXECUTE ask');
+value($one, 'BEGIN');
+$id = value($one, $insert);
+stop_at($two, 'enter flake_settled_find', 'EXECUTE ask');
+value($one, 'COMMIT');
+is_settled($three, $id);
+let_go($two);
+($bound, my $seen) = split /\|/, answer($two);
+cmp_ok($seen, '<', $id, 'settled: what ends between the snapshot and the bound is not seen');
+cmp_ok($bound, '<', $id, 'settled: and is above the bound');
+value($two, 'DEALLOCATE ask; RESET plan_cache_mode');
+
+# A statement asks more than once, and what is known is forgotten in between.
+value($one, 'BEGIN');
+$id = value($one, $insert);
+value($two, $ask);
+stop_at($two, 'enter flake_settled_find',
+	"SELECT count(DISTINCT flake_settled('settling')) FROM generate_series(1, 3)");
+stop_again($two, 'enter flake_settled_find') foreach 1 .. 2;
+value($admin, 'ALTER DATABASE postgres RESET work_mem; SELECT pg_sleep(0.02)');
+value($one, 'ROLLBACK');
+$newcomer = connect_to('postgres');
+value($newcomer, "SELECT $settling");
+end_session($newcomer);
+let_go($two);
+is(answer($two), 1, 'settled: a statement has one bound');
+
+
 # Leases: two of one owner, two of different owners, and minting.
 
 sub lease
@@ -1124,6 +1287,44 @@ send_query($two, "SELECT flake_detach($renewed)");
 ok(waits_for($two, $one), 'lapsed: detaching waits for who renews');
 value($one, 'COMMIT');
 is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
+
+
+# A horizon is looked at while its sequence gets another file.
+value($two, q(SELECT flake_create_generator('restarted')));
+value($one, q(SELECT flake_id(1, 'restarted')));
+foreach my $look (
+	[ 'flake_horizon_read', q(SELECT horizon_time > now() - interval '1 h' FROM _flake_health_horizon('restarted')) ],
+	[ 'flake_horizon_read', q(SELECT flake_horizon('restarted') > 0) ],
+	[ 'flake_restore_find', q(SELECT timeline IS NULL FROM _flake_restore_of('restarted')) ])
+{
+	my ($function, $sql) = @$look;
+
+	value($one, $sql);
+	stop_at($one, "enter $function", $sql);
+	send_query($two, 'ALTER SEQUENCE restarted RESTART');
+	ok(waits_for($two, $one), "restarted: it waits for who looks, $function");
+	let_go($one);
+	is(join('', get_answer($one)), 't', "restarted: who looks sees it, $function");
+	answer($two);
+}
+
+# A standby removes the old file, whatever is locked.
+{
+	my $standby = start_standby($node, 'standby', $clock);
+	my $reader = new_session($standby);
+	my $sql = q(SELECT flake_horizon('restarted') > 0);
+
+	$reader->{pid} = value($reader, 'SELECT pg_backend_pid()');
+	value($reader, $sql);
+	stop_at($reader, 'enter flake_horizon_read', $sql);
+	value($two, 'ALTER SEQUENCE restarted RESTART');
+	$node->wait_for_catchup($standby, 'replay');
+	let_go($reader);
+	is(join('', get_answer($reader)), 't', 'restarted: who looks on a standby sees the new file');
+	end_session($reader);
+	$standby->stop;
+}
+value($two, 'DROP SEQUENCE restarted');
 
 
 # The clock is set back, and two see it: one step.

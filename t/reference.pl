@@ -112,7 +112,7 @@ my @signatures = map {
 	  s/'ts:41 [^']*'::flake_layout/'instagram'/gr =~
 	  s/NULL::\w+/NULL/gr =~
 	  s/'TimeZone'::text/'TimeZone'/gr =~
-	  s/('[^']*')::\w+/$1/gr =~
+	  s/('[^']*')::\w+(?:\[\])?/$1/gr =~
 	  s/'01:00:00'/'1 hour'/gr =~
 	  s/SETOF/setof/r
 } query(qq{

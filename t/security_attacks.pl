@@ -702,6 +702,89 @@ foreach my $schema ([ 'e%%', 'e%' ], [ 'flake 100%', 'other' ])
 		'a copy has the privileges of its template, whatever a grantor is called');
 }
 
+# What she has locked, and how large her tables are, holds up nobody who works on
+# others.
+{
+	my $db = 'holds_' . ++$n;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+	$node->safe_psql($db, q{
+		CREATE SCHEMA a AUTHORIZATION alice;
+		GRANT USAGE, UPDATE ON SEQUENCE ext.flake_default TO alice;
+		SET ROLE alice;
+		CREATE TABLE a.t (id bigint DEFAULT ext.flake_id(5) CHECK (ext.flake_shard(id) = 5));
+		CREATE TABLE a.s (id serial PRIMARY KEY CHECK (id > 0));
+		CREATE TABLE a.p (id bigint) PARTITION BY RANGE (id);
+		SELECT ext.flake_create_partitions('a.p', '1 day', '2025-01-01', '2025-01-02');
+		SET ROLE mallory;
+		CREATE TABLE mal.x (id bigint DEFAULT ext.flake_id(5) CHECK (ext.flake_shard(id) = 5), b int CHECK (b > 0), c int, d int DEFAULT 1 + 1);
+		CREATE INDEX ON mal.x ((b + 1)) WHERE c > 0;
+		CREATE STATISTICS mal.st ON (b + 1) FROM mal.x;
+		CREATE TABLE mal.q (id bigint) PARTITION BY RANGE (id);
+		CREATE TABLE mal.q1 PARTITION OF mal.q DEFAULT;
+	});
+	my ($hers, $alice, $superuser) = map { new_session($node, $db) } 1 .. 3;
+
+	ask($hers, 'SET SESSION AUTHORIZATION mallory; BEGIN; LOCK TABLE mal.x, mal.q;');
+	ask($alice, q{SET SESSION AUTHORIZATION alice; SET lock_timeout = '3s';});
+	ask($superuser, q{SET lock_timeout = '3s'});
+	foreach my $call (
+		q{ext.flake_migrate('a.s', 'id', 1, dry_run => true)},
+		q{ext.flake_migrate('a.s', 'id', 1)},
+		q{ext.flake_partitions('a.p')},
+		q{ext.flake_renumber('{5}', '{905}', dry_run => true)},
+		q{ext.flake_renumber('{5}', '{905}')})
+	{
+		is(code($alice, "SELECT count(*) FROM $call") =~ s/, but.*//sr, 'none', "$call does not wait for a table of hers");
+	}
+	is( code($superuser, q{SELECT ext.flake_renumber('{905}', '{1905}', owners => '{alice}')}) =~ s/, but.*//sr,
+		'none',
+		'nor does a superuser who has said whose tables count');
+
+	# One who has not lets go all others while he waits.
+	ask($superuser, 'SET lock_timeout = 0');
+	ask($alice, 'ALTER TABLE a.t ALTER id SET DEFAULT ext.flake_id(2905), ADD x bigint');
+	send_query($superuser, q{SELECT ext.flake_renumber('{2905,5}', '{3905,3906}')});
+	wait_for_waiters($node, 1);
+	is(code($alice, 'INSERT INTO a.t VALUES (ext.flake_make(now(), 1905, 0), 1)') =~ s/, but.*//sr,
+		'none', 'one who has not said it locks no other table while he waits');
+	ask($hers, 'COMMIT');
+	is((get_answer($superuser))[1], '', 'and has it done when she is');
+	like(
+		$node->safe_psql($db, q{SELECT string_agg(pg_get_expr(adbin, adrelid), ' ' ORDER BY adrelid) FROM pg_attrdef WHERE adrelid IN ('a.t'::regclass, 'mal.x'::regclass)}),
+		qr/3905.*3906/, 'to all tables');
+
+	ask($hers, 'DROP TABLE mal.x');
+	ask($hers, q{DO $$ BEGIN EXECUTE (SELECT format('CREATE TABLE mal.x (%s)', string_agg(format('c%s bigint DEFAULT ext.flake_id(%s)', s, s), ', ')) FROM generate_series(1, 1500) s); END $$});
+	ask($alice, q{SET statement_timeout = '60s'});
+	is(code($alice, q{SELECT ext.flake_renumber('{3905}', '{4905}')}) =~ s/, but.*//sr, 'none', 'a table of hers with many columns is no work');
+
+	# Whatever she puts beside the extension's functions.
+	my $from = -s $node->logfile;
+	$node->safe_psql($db, q{
+		SET ROLE alice;
+		CREATE DOMAIN a.id AS bigint;
+		GRANT USAGE ON SCHEMA a TO mallory;
+		CREATE TABLE a.u (a bigint DEFAULT ext.flake_id(6) CHECK (ext.flake_shard(a) = 6), b a.id DEFAULT ext.flake_id(6) CHECK (ext.flake_shard(b) = 6));
+		SET ROLE mallory;
+		CREATE FUNCTION ext.flake_shard(bigint) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(31); RETURN 907; END';
+		CREATE FUNCTION ext.flake_shard(a.id) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(32); RETURN 907; END';
+		CREATE FUNCTION ext.flake_shard(a.id, ext.flake_layout) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM mal.trap(33); RETURN 907; END';
+	});
+	is(code($alice, q{SELECT ext.flake_renumber('{6}', '{907}')}) =~ s/, but.*//sr, 'none', 'a check is bound to the function of the extension');
+	ask($superuser, 'INSERT INTO a.u DEFAULT VALUES');
+	is(join(' ', slurp_file($node->logfile, $from) =~ /trap \d+ as \w+/g), '', 'and executes nothing of hers');
+	is( $node->safe_psql($db, q{SELECT count(*) FROM pg_depend d JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
+		WHERE k.conrelid = 'a.u'::regclass AND d.refobjid = 'ext.flake_shard(bigint, ext.flake_layout)'::regprocedure}),
+		2, 'both do');
+
+	# No text is safe from that, but nothing else happens.
+	$node->safe_psql($db, q{SET ROLE mallory; CREATE FUNCTION ext.flake_id(int, int DEFAULT 1) RETURNS bigint LANGUAGE sql AS 'SELECT 1'});
+	is(code($alice, q{SELECT ext.flake_renumber('{907}', '{908}')}), '42725', 'a call that fits two functions is an error');
+	is($node->safe_psql($db, 'SELECT count(*) FROM ext.flake_shards WHERE shard = 908'), 0, 'and nothing is done');
+	end_session($hers, $alice, $superuser);
+}
+
 is( $node->safe_psql(
 		'postgres', q{SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'}),
 	'f',

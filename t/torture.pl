@@ -4,7 +4,8 @@
 # synchronous standby, sessions that mint in many ways and note each id that they
 # are given, and one random fault after the other.  In the end the promises are
 # checked over all ids of all sessions: none twice, each shard's in order, none
-# further ahead of the clock than flakeid.max_ahead, none of a detached shard.
+# further ahead of the clock than flakeid.max_ahead, none of a detached shard.  And
+# sessions that read on up to flake_settled() have seen every row once.
 #
 # In the environment (make torture SECONDS=1200 SEED=7 sets both):
 #   TORTURE_SECONDS   how long there are faults, by default 60
@@ -43,6 +44,7 @@ use FlakeWire;
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
+use TailClient;
 use Test::More;
 use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
 use TortureCheck;
@@ -618,7 +620,10 @@ primary_node()->safe_psql(
 CREATE EXTENSION flakeid;
 CREATE TABLE item (generator text, id bigint, PRIMARY KEY (generator, id));
 CREATE TABLE item_by_default (id bigint PRIMARY KEY DEFAULT flake_id(1));
+CREATE VIEW event AS SELECT id FROM item WHERE generator = 'flake_default'
+	UNION ALL SELECT id FROM item_by_default;
 )
+	  . $read_in_loop
 	  . join '',
 	map { "SELECT flake_create_generator('$_', '$generators{$_}{layout}');" }
 	  grep { !/^(?:flake_default|uuid)$/ } sort keys %generators);
@@ -645,6 +650,9 @@ foreach my $client (1 .. $client_count)
 	}
 	push @clients, $pid;
 }
+my @readers = ('one', 'tail', 'any');
+my @reader_pids = map { start_reader($directory, $_) } @readers;
+push @reader_pids, start_poller($directory, 'bounds');
 
 #
 # Torture.
@@ -711,6 +719,13 @@ foreach my $generator (sort keys %generators)
 		  or diag explain $answer;
 	}
 }
+
+# What is ahead of the clock is settled, too, when the generator is advanced.
+my $greatest = primary_node()->safe_psql('postgres', 'SELECT max(id) FROM event');
+primary_node()->safe_psql('postgres', "SELECT flake_advance('flake_default', $greatest)");
+wait_for_readers($directory, $greatest, @readers);
+my @rows = split /\n/, primary_node()->safe_psql('postgres', 'SELECT id FROM event ORDER BY id');
+is(stop_processes(@reader_pids), @reader_pids, 'the readers have run to the end');
 close $ids     or die "0.ids: $!";
 close $commits or die "0.commits: $!";
 
@@ -753,6 +768,20 @@ is_deeply(
 	[],
 	'the bounds of a shard do not go down');
 diag $_ foreach @$wrong;
+
+# More may have been read than there is: what a session had committed that was ended
+# while it waited for the standby.
+foreach my $name (@readers)
+{
+	my $read = read_ids($directory, $name);
+	my %is_read = map { $_ => 1 } @$read;
+
+	is(scalar(grep { !$is_read{$_} } @rows), 0, "reader $name has lost no row of " . @rows);
+	is(first_descent($read), undef, "and has read each once, in order");
+}
+my @polls = polls($directory, 'bounds');
+is_deeply([ grep { $polls[$_][0] < $polls[ $_ - 1 ][0] } 1 .. $#polls ],
+	[], 'what is settled stays so');
 cmp_ok($count->{ids}, '>', 10 * $seconds, 'ids enough');
 
 # Errors are to be those that such faults lead to.

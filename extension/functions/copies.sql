@@ -8,6 +8,23 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_detach_all(regclass) IS
 'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
+CREATE FUNCTION @extschema@._flake_minted_shard(expression pg_node_tree)
+RETURNS int
+AS 'MODULE_PATHNAME', 'flake_minted_shard'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_minted_shard(pg_node_tree) IS
+'the shard that a default flake_id(shard) or flake_id(shard, generator) mints, with constants; null for anything else, and for what is longer than 8 kB; locks nothing; for flake_renumber()';
+
+CREATE FUNCTION @extschema@._flake_checked_shards(expression pg_node_tree,
+    OUT attribute smallint, OUT shards int[], OUT layout @extschema@.flake_layout)
+RETURNS record
+AS 'MODULE_PATHNAME', 'flake_checked_shards'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_checked_shards(pg_node_tree) IS
+'the column that a check flake_shard(column, layout) = ANY (shards) is of, the shards that it allows, and the layout, null if that is left out; nulls for anything else, and for what is longer than 32 kB; locks nothing; for flake_renumber()';
+
 CREATE FUNCTION @extschema@._flake_minting_defaults(generator regclass,
     OUT relation oid, OUT attribute name, OUT owner oid, OUT description text, OUT shard int, OUT is_named boolean)
 RETURNS SETOF record
@@ -20,7 +37,7 @@ END;
 COMMENT ON FUNCTION @extschema@._flake_minting_defaults(regclass) IS
 'the defaults of columns that may mint from a generator, and of domains, which have no relation; with the shard of flake_id(shard) and flake_id(shard, generator), and null if it is not known; for flake_renumber()';
 
-CREATE FUNCTION @extschema@._flake_shard_checks(generator regclass, old_shards int[], new_shards int[],
+CREATE FUNCTION @extschema@._flake_shard_checks(relations oid[], attributes name[], shards int[], old_shards int[], new_shards int[],
     OUT relation oid, OUT command text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -31,8 +48,30 @@ BEGIN ATOMIC
 \i bodies/copies/shard_checks.sql
 END;
 
-COMMENT ON FUNCTION @extschema@._flake_shard_checks(regclass, int[], int[]) IS
-'the checks of the shard on columns whose defaults mint an old one, and the commands that let them allow the new one, too; for flake_renumber()';
+COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[]) IS
+'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; for flake_renumber()';
+
+CREATE FUNCTION @extschema@._flake_renumbered(generator regclass, old_shards int[], new_shards int[], owners regrole[],
+    OUT mints jsonb, OUT checks jsonb, OUT tables oid[], OUT schemas oid[])
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+\i bodies/copies/renumbered.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_renumbered(regclass, int[], int[], regrole[]) IS
+'what flake_renumber() has to look at: the _flake_minting_defaults(), which count if they are of these owners, or if there are none of a role that the user can become, the _flake_shard_checks(), the tables to be changed, and the schemas of these and of the generator; for flake_renumber()';
+
+CREATE FUNCTION @extschema@._flake_meanings(relations oid[])
+RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+\i bodies/copies/meanings.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_meanings(oid[]) IS
+'the functions, operators and relations that defaults and checks of tables name, to compare them with what they name later; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_lock_shard(ticket @extschema@._flake_ticket, shard int, generator regclass)
 RETURNS void
@@ -43,7 +82,7 @@ COMMENT ON FUNCTION @extschema@._flake_lock_shard(@extschema@._flake_ticket, int
 'keeps others from attaching, detaching and leasing a shard until the end of the transaction; for flake_renumber(); errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
 
 CREATE FUNCTION @extschema@._flake_renumber_guarded(ticket @extschema@._flake_ticket,
-    old_shards int[], new_shards int[], generator regclass, dry_run boolean)
+    old_shards int[], new_shards int[], generator regclass, dry_run boolean, owners regrole[])
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -53,20 +92,21 @@ AS $function$
 \i bodies/copies/renumber.pgsql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_renumber_guarded(@extschema@._flake_ticket, int[], int[], regclass, boolean) IS
+COMMENT ON FUNCTION @extschema@._flake_renumber_guarded(@extschema@._flake_ticket, int[], int[], regclass, boolean, regrole[]) IS
 'what flake_renumber() does, after _flake_guard(); not for others';
 
 CREATE FUNCTION @extschema@.flake_renumber(old_shards int[], new_shards int[],
-    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false)
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
+    owners regrole[] DEFAULT '{}')
 RETURNS SETOF text
 LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
     SELECT s FROM @extschema@._flake_renumber_guarded(
-        @extschema@._flake_guard('@extschema@'::text), old_shards, new_shards, generator, dry_run) s;
+        @extschema@._flake_guard('@extschema@'::text), old_shards, new_shards, generator, dry_run, owners) s;
 END;
 
-COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; a warning lists defaults of owners that the user cannot be, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only';
+COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean, regrole[]) IS
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables of all roles that the user can become, or only of these owners; a warning lists defaults of others, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)

@@ -20,12 +20,12 @@ BEGIN ATOMIC
            @extschema@.flake_timestamp(b.lower_bound, layout),
            @extschema@.flake_timestamp(b.upper_bound, layout)
     FROM (SELECT c.oid,
-                 substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM 'FROM [(]''?(-?[0-9]+)'::text)::bigint AS lower_bound,
-                 substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid) FROM 'TO [(]''?(-?[0-9]+)'::text)::bigint AS upper_bound
+                 substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'FROM [(]''?(-?[0-9]+)'::text)::bigint AS lower_bound,
+                 substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'TO [(]''?(-?[0-9]+)'::text)::bigint AS upper_bound
           FROM pg_catalog.pg_inherits i
           JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
           WHERE i.inhparent = parent::pg_catalog.oid
-            AND pg_catalog.pg_get_expr(c.relpartbound, c.oid) <> 'DEFAULT'::text) b
+            AND pg_catalog.pg_get_expr(c.relpartbound, 0) <> 'DEFAULT'::text) b
     ORDER BY b.lower_bound NULLS FIRST;
 END;
 

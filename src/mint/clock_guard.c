@@ -19,15 +19,26 @@
  * off by 14 hours at most, and costs no more than that.
  *
  * What is compared with is the last move of any horizon of the server that was
- * found right, in shared memory.  Before the first one after a server start there is only what is on
- * disk: where the horizon was, and the last checkpoint before the start.  If the
- * clock is ahead of these, either it is wrong, or the server was down, or nobody
- * has minted for so long.  More than a year is refused; less is a warning, if
- * the server has just started.
+ * found right, in shared memory.  Before the first one after a server start there is
+ * only what is on disk, and two questions:
  *
- * A new generator has no horizon, and after a crash the last checkpoint has
- * today's clock.  Such a move is let pass, and later ones are compared with it.
- * But another generator's first move is still compared with the disk.
+ *	Is the clock right?  It is compared with the server start and with the last
+ *	checkpoint, which nobody can set.  A move by a clock that is a year ahead of
+ *	these becomes nobody's reference.  If the checkpoint is from before the start,
+ *	the reference proves that the clock was right then.
+ *
+ *	May this horizon be moved?  It is also compared with where the horizon is, or
+ *	was when the server started.
+ *	Anybody has a generator that is where he likes, by setval(), so that counts
+ *	for this one alone.  It goes on to be looked at until the clock is proven.
+ *
+ * If the clock is ahead, either it is wrong, or the server was down, or nobody has
+ * minted for so long.  More than a year is refused; less is a warning, if the server
+ * has just started.
+ *
+ * After a crash the last checkpoint has today's clock, and a new generator has no
+ * horizon.  Its move is let pass, and later ones are compared with it.  But others'
+ * moves are still compared with where their horizons are.
  *
  * The guard costs nothing where no horizon is moved.
  *
@@ -69,8 +80,9 @@ typedef struct Doubt
 	int64		ahead_us;		/* by how much; 0: of nothing */
 	TimestampTz since;			/* the last time that is known */
 	int64		passed_us;		/* since then by the steady clock, or -1 */
-	bool		is_refused;
-	bool		is_doubtful;	/* would be, but for where its horizon is */
+	bool		is_refused;		/* this horizon may not be moved */
+	bool		is_doubtful;	/* nobody is to be compared with the move */
+	bool		is_proven;		/* the clock was right at the start */
 } Doubt;
 
 void
@@ -112,43 +124,54 @@ last_checkpoint(void)
 	return result;
 }
 
-/*
- * The latest time before the server start that is known from disk, or DT_NOBEGIN.
- * The checkpoint at the end of recovery has the clock of the start.
- */
-static TimestampTz
-known_before_start(const ClockMove *move, TimestampTz checkpoint)
-{
-	return Max(move->found,
-			   checkpoint < PgStartTime ? checkpoint : DT_NOBEGIN);
-}
-
 /* The comparison with what is on disk. */
 static Doubt
 doubt_by_disk(const ClockMove *move, bool is_first)
 {
 	TimestampTz checkpoint = last_checkpoint();
-	TimestampTz before = known_before_start(move, checkpoint);
-	TimestampTz since = Max(Max(PgStartTime, checkpoint), move->horizon);
+	TimestampTz latest = Max(PgStartTime, checkpoint);
 	TimestampTz started = Min(PgStartTime, move->wall);
 	int64		max_jump_us = flake_max_jump_s * USECS_PER_SEC;
 	int64		longest_us = Max(max_jump_us, LONGEST_DOWN_US);
+	TimestampTz own = DT_NOBEGIN;
+	TimestampTz before;
 	Doubt		doubt = {.passed_us = -1};
 
+	/* The checkpoint at the end of recovery has the clock of the start. */
+	if (checkpoint >= PgStartTime)
+		checkpoint = DT_NOBEGIN;
+	doubt.is_proven = checkpoint != DT_NOBEGIN;
+	doubt.is_doubtful = (doubt.is_proven && started - checkpoint > longest_us) ||
+		(is_first && move->wall - latest > longest_us);
+
+	/* One that is new since then may have been set back, by flake_rewind(). */
+	if (move->found != DT_NOBEGIN)
+		own = Max(move->found, move->horizon);
+
 	/* A clock that was corrected after the start counts as it is now. */
-	if (before != DT_NOBEGIN && started - before > max_jump_us)
+	before = Max(own, checkpoint);
+	if (before != DT_NOBEGIN && started - before > longest_us)
 	{
 		doubt.since = before;
-		doubt.is_refused = started - before > longest_us;
-		if (doubt.is_refused || move->wall - started < NEWS_US)
+		doubt.ahead_us = move->wall - before;
+		doubt.is_refused = true;
+	}
+	else if (move->wall - started < NEWS_US)
+	{
+		before = doubt.is_proven || !is_first ? checkpoint : own;
+		if (before != DT_NOBEGIN && started - before > max_jump_us)
+		{
+			doubt.since = before;
 			doubt.ahead_us = move->wall - before;
+		}
 	}
 
 	/* And one that was wrong only after the start. */
-	if (is_first && !doubt.is_refused && move->wall - since > longest_us)
+	latest = Max(latest, own);
+	if (is_first && !doubt.is_refused && move->wall - latest > longest_us)
 	{
-		doubt.since = since;
-		doubt.ahead_us = move->wall - since;
+		doubt.since = latest;
+		doubt.ahead_us = move->wall - latest;
 		doubt.is_refused = true;
 	}
 	return doubt;
@@ -171,6 +194,7 @@ judge(const ClockMove *move)
 		doubt.passed_us = move->steady_us - guard.steady_us;
 		doubt.ahead_us = move->wall - guard.wall - doubt.passed_us;
 		doubt.is_refused = doubt.ahead_us > max_jump_us;
+		doubt.is_doubtful = doubt.is_refused;
 	}
 	if (!doubt.is_refused)
 	{
@@ -179,12 +203,7 @@ judge(const ClockMove *move)
 			doubt = doubt_by_disk(move, !guard.is_set);
 	}
 
-	/*
-	 * No more can be lost by it, whatever the clock.  But others are not
-	 * compared with such a move: anybody's generator can be there, by
-	 * setval().
-	 */
-	doubt.is_doubtful = doubt.is_refused;
+	/* No more can be lost by it, whatever the clock. */
 	if (move->horizon != DT_NOBEGIN && move->wall - move->horizon <= max_jump_us)
 		doubt.is_refused = false;
 	return doubt;
@@ -255,14 +274,11 @@ set_reference(const ClockMove *move, bool is_proven)
 void
 flake_clock_guard_note(const ClockMove *move)
 {
-	bool		is_proven = get_guard().is_proven;
 	Doubt		doubt = judge(move);
 
 	if (doubt.is_doubtful)
 		return;
-	if (!is_proven)
-		is_proven = known_before_start(move, last_checkpoint()) != DT_NOBEGIN;
-	set_reference(move, is_proven);
+	set_reference(move, doubt.is_proven);
 	if (doubt.ahead_us > 0)
 	{
 		char	   *now = pstrdup(timestamptz_to_str(move->wall));

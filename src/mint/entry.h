@@ -137,7 +137,8 @@ typedef struct ClockGuard
 {
 	slock_t		mutex;
 	bool		is_set;			/* is there anything to compare with? */
-	bool		is_proven;		/* was that compared with the disk? */
+	bool		is_proven;		/* was it compared with a time before the
+								 * start? */
 	TimestampTz wall;			/* the clock when it was found right */
 	int64		steady_us;		/* a clock that nobody sets, then */
 	int64		refusals;		/* since then */

@@ -237,17 +237,21 @@ before_prepare(void)
 						 max_prepared_xacts)));
 }
 
-/* The transaction that a lock is of, if that is prepared. */
+/*
+ * The transaction that a lock is of, if that was prepared before the server's start.
+ * A lock of one that was prepared later says which session's it was instead.
+ */
 static TransactionId
 prepared_xid(const LockInstanceData *lock)
 {
-	if (lock->pid != 0)
-		return InvalidTransactionId;
 #if PG_VERSION_NUM >= 170000
-	return lock->vxid.localTransactionId;
+	if (lock->pid == 0 && lock->vxid.procNumber == INVALID_PROC_NUMBER)
+		return lock->vxid.localTransactionId;
 #else
-	return lock->lxid;
+	if (lock->pid == 0 && lock->backend == InvalidBackendId)
+		return lock->lxid;
 #endif
+	return InvalidTransactionId;
 }
 
 /* Puts what a lock says into the entry of its transaction. */
@@ -286,10 +290,7 @@ read_lock(const LockInstanceData *lock)
 							(uint64) tag->locktag_field2 << 32 | tag->locktag_field3);
 }
 
-/*
- * Finds what prepared transactions from before the server's start hold, once.  What
- * was prepared since then has both an entry and locks, which say the same.
- */
+/* Finds what prepared transactions from before the server's start hold, once. */
 static void
 read_prepared(void)
 {
@@ -300,12 +301,14 @@ read_prepared(void)
 	flake_holders->is_read = true;
 }
 
-/* Locks the entries of prepared transactions, which are complete then. */
+/*
+ * Locks the entries of prepared transactions, which are complete then.  Those from
+ * before a promotion have their locks when recovery ends.
+ */
 static void
 lock_prepared(void)
 {
 	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
-	/* A standby does not have their locks, but at the end of recovery. */
 	if (!flake_holders->is_read && !RecoveryInProgress())
 		read_prepared();
 }

@@ -165,7 +165,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	 */
 	value = Max(Max(needed, published), Max(last_value, guard));
 	if (published == FLAKE_PACKED_NONE)
-		shared->found = guard;	/* anybody's setval() can be last_value */
+		shared->found = guard;
 	if (value != last_value || value != guard || (asked && asked_on_disk != value))
 		lsn = flake_horizon_page_write(rel, buffer, value, asked ? value : asked_on_disk);
 	else if (flake_horizon_page_origin(rel, page).timeline == 0)

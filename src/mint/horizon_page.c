@@ -36,7 +36,10 @@
 #include "commands/sequence.h"
 #include "layout/layout.h"
 #include "mint/horizon_page.h"
+#include "miscadmin.h"
 #include "storage/bufmgr.h"
+#include "storage/smgr.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
@@ -53,6 +56,9 @@ typedef struct HorizonTuple
 #define HORIZON_TUPLE_HAS(tuple, length, field) \
 	((length) >= (tuple)->t_hoff + offsetof(HorizonTuple, field) + \
 	 sizeof(((HorizonTuple *) NULL)->field))
+
+/* How many files of a sequence may go while it is opened on a standby. */
+#define MAX_FILES	100
 
 void
 flake_horizon_bounds(const FlakeLayout *layout, int64 *min, int64 *max)
@@ -236,11 +242,33 @@ flake_horizon_page_stamp(Relation rel, Buffer buffer)
 	return GenericXLogFinish(state);
 }
 
+/*
+ * The sequence, whose file is there.  On its primary ALTER SEQUENCE can give it
+ * another one, and a standby removes the old one whatever is locked: the lock of
+ * that command does not come with the WAL.  What tells of the new file comes before.
+ */
+static Relation
+open_with_file(Oid sequence)
+{
+	Relation	rel = relation_open(sequence, NoLock);
+
+	for (int i = 0; i < MAX_FILES && RecoveryInProgress() &&
+		 !(smgrexists(RelationGetSmgr(rel), MAIN_FORKNUM) &&
+		   smgrnblocks(RelationGetSmgr(rel), MAIN_FORKNUM) > 0); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		relation_close(rel, NoLock);
+		AcceptInvalidationMessages();
+		rel = relation_open(sequence, NoLock);
+	}
+	return rel;
+}
+
 bool
 flake_horizon_read(Oid sequence, int64 *value)
 {
 	int64		unset = flake_horizon_page_unset(sequence);
-	Relation	rel = relation_open(sequence, NoLock);
+	Relation	rel = open_with_file(sequence);
 	Buffer		buffer = ReadBuffer(rel, 0);
 	int64		last_value;
 	int64		guard;

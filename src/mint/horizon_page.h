@@ -72,7 +72,8 @@ extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 va
 										   int64 asked);
 
 /*
- * Reads the horizon from disk; AccessShareLock will do, also on a standby.
+ * Reads the horizon from disk; RowExclusiveLock will do, also on a standby.  With a
+ * weaker one ALTER SEQUENCE can give the sequence another file meanwhile.
  * False if nothing was handed out yet.
  */
 extern bool flake_horizon_read(Oid sequence, int64 *value);

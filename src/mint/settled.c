@@ -150,7 +150,8 @@ flake_settled_find(Generator *generator, int32 shard, Slot *slot)
 	LWLockRelease(&settled->lock);
 
 	if (result.any_is_known)
-		result.is_known = flake_settled_for_snapshot(epoch, result.latest, &result.bound);
+		result.is_known = flake_settled_for_snapshot(&settled->key, epoch, result.latest,
+													&result.bound);
 	return result;
 }
 

@@ -28,6 +28,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
+#include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/settled_snapshot.h"
 #include "storage/procarray.h"
@@ -64,10 +65,14 @@ typedef struct KnownBounds
 
 static HTAB *known_bounds = NULL;
 
-/* A bound that was used in this transaction. */
+/*
+ * A bound that was used in this transaction.  Not by epoch: that can change in the
+ * middle of a statement, by ALTER DATABASE.
+ */
 typedef struct UsedKey
 {
-	uint64		epoch;
+	Oid			generator;
+	int32		shard;
 	uint64		snapshot;		/* a hash of what it does not see */
 	TransactionId xmin;
 	TransactionId xmax;
@@ -89,9 +94,10 @@ static HTAB *used = NULL;
 static LocalTransactionId used_in = InvalidLocalTransactionId;
 
 static UsedBound *
-find_used(uint64 epoch, Snapshot snapshot, TimestampTz portal)
+find_used(const FlakeKey *of, Snapshot snapshot, TimestampTz portal)
 {
-	UsedKey		key = {.epoch = epoch,.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
+	UsedKey		key = {.generator = of->generator,.shard = of->shard,
+	.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
 	UsedBound  *entry;
 	bool		found;
 
@@ -210,7 +216,7 @@ is_right_for(const KnownBound *then, Snapshot snapshot)
 }
 
 bool
-flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound)
+flake_settled_for_snapshot(const FlakeKey *of, uint64 epoch, int64 latest, int64 *bound)
 {
 	Snapshot	snapshot;
 	KnownBounds *known;
@@ -226,11 +232,11 @@ flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound)
 	known = find_known(epoch);
 	remember(known, latest);
 
-	entry = find_used(epoch, snapshot, portal);
+	entry = find_used(of, snapshot, portal);
 	if (!entry->is_set)
 	{
 		/* One that an earlier statement has used may not be kept any more. */
-		UsedBound  *greatest = find_used(epoch, snapshot, ANY_PORTAL);
+		UsedBound  *greatest = find_used(of, snapshot, ANY_PORTAL);
 
 		for (int i = 0; i < known->n; i++)
 		{

@@ -10,15 +10,18 @@
 #ifndef FLAKEID_SETTLED_SNAPSHOT_H
 #define FLAKEID_SETTLED_SNAPSHOT_H
 
+#include "mint/entry.h"
+
 #pragma GCC visibility push(hidden)
 
 /*
- * Takes note of a bound that was found just now, of what has that epoch, and sets
- * *bound to one that is right for the active snapshot: that one, or an
- * earlier one that this session has found.  False if there is none.  The same
+ * Takes note of a bound that was found just now, of a generator or one of its shards
+ * in that epoch, and sets *bound to one that is right for the active snapshot: that
+ * one, or an earlier one that this session has found.  False if there is none.  The same
  * snapshot gets the same bound in a statement, or while a cursor is open.
  */
-extern bool flake_settled_for_snapshot(uint64 epoch, int64 latest, int64 *bound);
+extern bool flake_settled_for_snapshot(const FlakeKey *of, uint64 epoch,
+									   int64 latest, int64 *bound);
 
 #pragma GCC visibility pop
 

@@ -41,7 +41,8 @@ flake_shard_none(Oid sequence)
 }
 
 Generator *
-flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
+flake_shard_begin_change(Oid sequence, Oid function, const char *function_name,
+						 AclMode privileges)
 {
 	Generator  *generator;
 
@@ -50,6 +51,15 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name)
 	generator = flake_generator_look(sequence, function);
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
 		flake_shard_none(sequence);
+
+	/* Before the lock: a client that does not read the error would keep it. */
+	if (privileges != ACL_NO_RIGHTS)
+	{
+		AclResult	result = pg_class_aclcheck(sequence, GetUserId(), privileges);
+
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+	}
 
 	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 
@@ -74,13 +84,7 @@ static GeneratorSlot
 begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 			 Generator **generator)
 {
-	AclResult	result;
-
-	*generator = flake_shard_begin_change(sequence, function, function_name);
-	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
-
+	*generator = flake_shard_begin_change(sequence, function, function_name, ACL_UPDATE);
 	(void) flake_generator_slot(*generator, shard);
 	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
 

@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "datatype/timestamp.h"
 #include "mint/generator.h"
+#include "nodes/parsenodes.h"
 #include "shard/state.h"
 
 #pragma GCC visibility push(hidden)
@@ -23,11 +24,12 @@ pg_noreturn extern void flake_shard_none(Oid sequence);
 /*
  * A generator of which a shard is to change state, ready for it.  Until the end of
  * the transaction nobody changes all of its shards at once.  ERROR 25006 if the
- * transaction must not change anything, 42501 without USAGE on the sequence, 42809
- * for generators of wide ids, which have no shards.
+ * transaction must not change anything, 42501 without USAGE and these privileges on
+ * the sequence, 42809 for generators of wide ids, which have no shards.
  */
 extern Generator *flake_shard_begin_change(Oid sequence, Oid function,
-										   const char *function_name);
+										   const char *function_name,
+										   AclMode privileges);
 
 /*
  * Detaches a shard, without waiting for anybody, if it is not in use: not

@@ -6,14 +6,16 @@
  * A generator can have 2^31 shards, so there is one row for all that have none
  * of their own, FLAKE_OTHER_SHARDS.  Its lock, which comes first, keeps others from
  * changing a shard or a lease of the generator until the end of the transaction: they
- * have committed, or read what is written here.  Then all is as if somebody wrote
- * rows by hand: the lock of all shards keeps others from opening a slot by the old
- * states (F2), before all slots are closed (F1).  Nothing is given back that says how
- * far a shard has gone.  It is known here, and heeded if the shard is attached again
- * (F3).
+ * have committed, or read what is written here.  The lock of FLAKE_OPENING keeps
+ * others from opening a slot by the old states (F2), before all slots are closed
+ * (F1).  Nothing is given back that says how far a shard has gone.  It is known
+ * here, and heeded if the shard is attached again (F3).
  *
- * The lock of all shards keeps everybody from the first id of a shard, so it comes
- * last, when nobody is left to wait for.
+ * With several generators, somebody who may use only one of them can keep its lock
+ * for as long as he likes.  So all are locked without waiting, or none: whoever is
+ * in the way is waited for while nothing else is held, and then all starts over.
+ * The same for whoever has written rows by hand and not committed yet.  The locks of
+ * FLAKE_OPENING come last, when nobody is left to wait for.
  *
  * Leases are ended, because they are the original's.  Their shards stay detached,
  * and the next ids are after the leases (L3), should this be the original.
@@ -118,30 +120,132 @@ check_privileges(Oid sequence)
 }
 
 /*
- * Locks a generator, so that it stays one and its shards do not change.  With
- * missing_ok, NULL if it has no shards or is none, and not ERROR 42809 or 42P01.
+ * Locks a generator, so that it stays one and its shards do not change.  False if
+ * that would mean waiting, and wait is false.  With missing_ok, *target is NULL if it
+ * has no shards or is none, and otherwise that is ERROR 42809 or 42P01.
  */
-static Target *
-lock_target(Oid sequence, Oid function, bool missing_ok)
+static bool
+lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **target)
 {
-	Target	   *target = palloc0(sizeof(Target));
+	Target	   *result = palloc0(sizeof(Target));
 
-	LockRelationOid(sequence, RowExclusiveLock);
+	*target = NULL;
+	if (wait)
+		LockRelationOid(sequence, RowExclusiveLock);
+	else if (!ConditionalLockRelationOid(sequence, RowExclusiveLock))
+		return false;
 	if (!missing_ok)
-		(void) flake_generator_layout(sequence, function, false, &target->layout);
-	if (!flake_generator_any_layout(sequence, function, &target->layout, &target->is_logged))
-		return NULL;
+		(void) flake_generator_layout(sequence, function, false, &result->layout);
+	if (!flake_generator_any_layout(sequence, function, &result->layout, &result->is_logged))
+		return true;
 	check_privileges(sequence);
-	target->sequence = sequence;
-	target->key = flake_generator_key(sequence, function);
-	if (target->key == FLAKE_UUID || target->key == FLAKE_OBJECTID)
+	result->sequence = sequence;
+	result->key = flake_generator_key(sequence, function);
+	if (result->key == FLAKE_UUID || result->key == FLAKE_OBJECTID)
 	{
-		if (missing_ok)
-			return NULL;
-		flake_shard_none(sequence);
+		if (!missing_ok)
+			flake_shard_none(sequence);
+		return true;
 	}
-	(void) flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, true);
-	return target;
+	if (!flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, wait))
+	{
+		UnlockRelationOid(sequence, RowExclusiveLock);
+		return false;
+	}
+	*target = result;
+	return true;
+}
+
+static void
+unlock_targets(List *targets)
+{
+	ListCell   *lc;
+
+	foreach(lc, targets)
+	{
+		Target	   *target = lfirst(lc);
+
+		flake_shard_unlock(target->sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE);
+		UnlockRelationOid(target->sequence, RowExclusiveLock);
+	}
+}
+
+/*
+ * Locks those of some sequences that are generators with shards.  Only one is waited
+ * for, *first, while no other is held.  If another one is in use, none is locked:
+ * then *first is that one, and the result is false.
+ */
+static bool
+lock_targets(List *sequences, Oid function, bool missing_ok, Oid *first, List **targets)
+{
+	ListCell   *lc;
+
+	*targets = NIL;
+	if (list_member_oid(sequences, *first))
+		sequences = lcons_oid(*first, list_delete_oid(sequences, *first));
+	foreach(lc, sequences)
+	{
+		Oid			sequence = lfirst_oid(lc);
+		Target	   *target;
+
+		if (!lock_target(sequence, function, missing_ok, sequence == *first, &target))
+		{
+			unlock_targets(*targets);
+			*first = sequence;
+			return false;
+		}
+		if (target != NULL)
+			*targets = lappend(*targets, target);
+	}
+	return true;
+}
+
+/*
+ * A transaction that has written a row of a generator by hand and has not ended,
+ * or InvalidTransactionId.
+ */
+static TransactionId
+find_writer(const OwnTable *table, Oid sequence)
+{
+	TransactionId writer = InvalidTransactionId;
+	SnapshotData dirty;
+	ScanKeyData key;
+	SysScanDesc scan;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(sequence));
+	scan = systable_beginscan(table->rel, table->index, true, &dirty, 1, &key);
+	while (!TransactionIdIsValid(writer) && HeapTupleIsValid(systable_getnext(scan)))
+		writer = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
+	systable_endscan(scan);
+	return writer;
+}
+
+/*
+ * The same for several, in both tables.  These begin with the same columns, and
+ * are not kept: the writer may be about to lock them.
+ */
+static TransactionId
+find_any_writer(List *targets, Oid function)
+{
+	const OwnTableId tables[] = {SHARD_STATE, LEASES};
+	TransactionId writer = InvalidTransactionId;
+
+	for (size_t i = 0; i < lengthof(tables); i++)
+	{
+		OwnTable	table = flake_own_table_open(tables[i], function, AccessShareLock);
+		ListCell   *lc;
+
+		foreach(lc, targets)
+		{
+			CHECK_FOR_INTERRUPTS();
+			if (!TransactionIdIsValid(writer))
+				writer = find_writer(&table, ((Target *) lfirst(lc))->sequence);
+		}
+		flake_own_table_close(&table);
+	}
+	return writer;
 }
 
 /*
@@ -184,7 +288,7 @@ detach_shard(Target *target, int32 shard, const OwnTable *states, Oid function)
 	flake_shard_write_state(target->sequence, shard, false, true, bound, function);
 }
 
-/* Detaches all shards of a generator; it and all shards are locked. */
+/* Detaches all shards of a generator, which is locked, also for opening. */
 static void
 detach_target(Target *target, const OwnTable *states, Oid function)
 {
@@ -215,8 +319,8 @@ flake_detach_all(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
 	bool		is_all = PG_ARGISNULL(0);
-	List	   *sequences;
-	List	   *targets = NIL;
+	Oid			first = is_all ? InvalidOid : PG_GETARG_OID(0);
+	List	   *targets;
 	ListCell   *lc;
 	OwnTable	states;
 	OwnTable	leases;
@@ -224,21 +328,25 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	PreventCommandIfReadOnly("flake_detach_all()");
 	PreventCommandIfParallelMode("flake_detach_all()");
 
-	/* In one order, so that two who do this do not wait for each other. */
-	sequences = is_all ? flake_generator_list(function) : list_make1_oid(PG_GETARG_OID(0));
-	list_sort(sequences, list_oid_cmp);
-	foreach(lc, sequences)
+	for (;;)
 	{
-		Target	   *target = lock_target(lfirst_oid(lc), function, is_all);
+		TransactionId writer;
 
-		if (target != NULL)
-			targets = lappend(targets, target);
+		/* With those that were created while others were waited for. */
+		if (!lock_targets(is_all ? flake_generator_list(function) : list_make1_oid(first),
+						  function, is_all, &first, &targets))
+			continue;
+		writer = find_any_writer(targets, function);
+		if (!TransactionIdIsValid(writer))
+			break;
+		unlock_targets(targets);
+		XactLockTableWait(writer, NULL, NULL, XLTW_None);
 	}
-
-	/* The tables come before the lock: see flake_shard_open(). */
+	foreach(lc, targets)
+		(void) flake_shard_lock(((Target *) lfirst(lc))->sequence, FLAKE_OPENING,
+								FLAKE_CHANGE_STATE, true);
 	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
 	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
-	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_CHANGE_STATE, true);
 
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();

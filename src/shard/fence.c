@@ -11,9 +11,11 @@
  *		succeeds on a closed slot.
  *	F2	A slot is opened only by whoever has read in the table of shard states
  *		that the shard is not detached, while holding the shard's lock, which
- *		conflicts with that of detaching and attaching till their end; and that
- *		of all shards, which conflicts with that of others who have written into
- *		the table, from before they close the slots until their end.
+ *		conflicts with that of detaching and attaching till their end; that of
+ *		opening, which conflicts with that of detaching all shards of the
+ *		generator; and that of all shards, which conflicts with that of others who
+ *		have written into the table, from before they close the slots until their
+ *		end.
  *	F3	What flake_detach() returns is at or above everything handed out here,
  *		and the first id after flake_attach() is above what it was given.
  *	F4	A transaction that has itself created the table (CREATE EXTENSION) opens
@@ -49,35 +51,95 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* ERROR unless the shard may be minted here. */
-static void
-check_state(const ShardState *state, int32 shard)
+/* Whether a shard may be minted here, or why not. */
+typedef enum Verdict
+{
+	MAY_MINT,
+	IS_DETACHED,
+	OTHERS_ARE_DETACHED,
+	IS_NOT_ATTACHED,
+	IS_IN_DOUBT,
+	TABLE_IS_NEWER
+} Verdict;
+
+/*
+ * F4: the table of states was made by this transaction, and the generator is
+ * older.  For others the old table still counts, and they can use the slot.
+ */
+static bool
+is_older_than_table(const Generator *generator, const ShardState *state)
+{
+	Relation	rel;
+	bool		is_new;
+
+	if (!state->is_new)
+		return false;
+	rel = relation_open(generator->sequence, NoLock);
+	is_new = flake_is_new(rel);
+	relation_close(rel, NoLock);
+	return !is_new;
+}
+
+static Verdict
+judge(const Generator *generator, const ShardState *state)
 {
 	if (state->exists && !state->attached)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard %d is detached", shard),
-				 errdetail("This server does not mint its ids any more."),
-				 errhint("Mint where the shard is now. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned where it was minted last. The view flake_shards says whether it is leased.")));
+		return IS_DETACHED;
 	if (state->others_detached)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard %d is not attached", shard),
-				 errdetail("All shards of the generator were detached by flake_detach_all()."),
-				 errhint("If this server is a copy, attach shards that its original does not mint: flake_attach().")));
+		return OTHERS_ARE_DETACHED;
 	if (!state->attached && flake_require_attach)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("shard %d is not attached", shard),
-				 errdetail("The setting \"flakeid.require_attach\" is on."),
-				 errhint("Mint where the shard is. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned if one has minted it before.")));
+		return IS_NOT_ATTACHED;
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
 	if (state->in_doubt)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids of shard %d before the change of its state is committed", shard),
-				 errhint("Commit first.")));
+		return IS_IN_DOUBT;
+	return is_older_than_table(generator, state) ? TABLE_IS_NEWER : MAY_MINT;
+}
+
+/* ERROR unless the shard may be minted here. */
+static void
+check_verdict(Verdict verdict, const Generator *generator, int32 shard)
+{
+	switch (verdict)
+	{
+		case MAY_MINT:
+			return;
+		case IS_DETACHED:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("shard %d is detached", shard),
+					 errdetail("This server does not mint its ids any more."),
+					 errhint("Mint where the shard is now. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned where it was minted last. The view flake_shards says whether it is leased.")));
+			break;
+		case OTHERS_ARE_DETACHED:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("shard %d is not attached", shard),
+					 errdetail("All shards of the generator were detached by flake_detach_all()."),
+					 errhint("If this server is a copy, attach shards that its original does not mint: flake_attach().")));
+			break;
+		case IS_NOT_ATTACHED:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("shard %d is not attached", shard),
+					 errdetail("The setting \"flakeid.require_attach\" is on."),
+					 errhint("Mint where the shard is. Attach it here only if no other server mints it: flake_attach(), with \"after\" set to what flake_detach() returned if one has minted it before.")));
+			break;
+		case IS_IN_DOUBT:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot mint ids of shard %d before the change of its state is committed", shard),
+					 errhint("Commit first.")));
+			break;
+		case TABLE_IS_NEWER:
+			ereport(ERROR,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("cannot mint ids of generator \"%s\" before the new extension \"flakeid\" is committed",
+							get_rel_name(generator->sequence)),
+					 errdetail("This transaction has created the extension, and the generator was there before."),
+					 errhint("Commit first.")));
+			break;
+	}
 }
 
 /*
@@ -136,39 +198,37 @@ flake_fence_init(void)
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
 
-/*
- * F4: ERROR for a generator that is older than the table of states, which this
- * transaction has made.  For others the old table still counts, and they can use
- * the slot.
- */
+/* Opens a slot in the state that was read; the locks are held. */
 static void
-check_is_new(const Generator *generator)
+open_slot(const Generator *generator, const GeneratorSlot *slot, const ShardState *state)
 {
-	Relation	rel = relation_open(generator->sequence, NoLock);
-	bool		is_new = flake_is_new(rel);
+	int64		above = FLAKE_PACKED_NONE;
 
-	relation_close(rel, NoLock);
-	if (!is_new)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids of generator \"%s\" before the new extension \"flakeid\" is committed",
-						get_rel_name(generator->sequence)),
-				 errdetail("This transaction has created the extension, and the generator was there before."),
-				 errhint("Commit first.")));
+	if (state->has_after)
+		above = flake_layout_shard_packed_up_to(&generator->layout, state->after,
+												slot->image);
+	if (state->is_new)
+	{
+		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+
+		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
+		MemoryContextSwitchTo(old_context);
+	}
+	flake_slot_open(slot->slot, above);
 }
 
 void
 flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 {
 	Oid			sequence = generator->sequence;
-	int64		above = FLAKE_PACKED_NONE;
 	OwnTable	table;
 	ShardState	state;
+	Verdict		verdict;
 
 	/* UUIDs and ObjectIDs have no shards. */
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
 	{
-		flake_slot_open(slot->slot, above);
+		flake_slot_open(slot->slot, FLAKE_PACKED_NONE);
 		flake_generator_mark_checked(generator, InvalidOid);
 		return;
 	}
@@ -177,28 +237,27 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	 * F2.  The table comes before the lock of all shards, as for those who
 	 * have written into it.
 	 */
+	(void) flake_shard_lock(sequence, FLAKE_OPENING, FLAKE_READ_STATE, true);
 	(void) flake_shard_lock(sequence, slot->shard, FLAKE_READ_STATE, true);
 	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
 	state = flake_shard_read_row(&table, sequence, slot->shard);
-	if (state.exists || flake_require_attach)
-		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
-	check_state(&state, slot->shard);
-	if (state.has_after)
-		above = flake_layout_shard_packed_up_to(&generator->layout, state.after,
-												slot->image);
-	if (state.is_new)
+	verdict = judge(generator, &state);
+	if (verdict == MAY_MINT)
 	{
-		MemoryContext old_context;
-
-		check_is_new(generator);
-		old_context = MemoryContextSwitchTo(TopTransactionContext);
-		opened_in_doubt = lappend(opened_in_doubt, slot->slot);
-		MemoryContextSwitchTo(old_context);
+		open_slot(generator, slot, &state);
+		flake_generator_mark_checked(generator, RelationGetRelid(table.rel));
 	}
-	flake_slot_open(slot->slot, above);
-	flake_generator_mark_checked(generator, RelationGetRelid(table.rel));
 	flake_shard_unlock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE);
 	flake_own_table_close(&table);
 	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
+	flake_shard_unlock(sequence, FLAKE_OPENING, FLAKE_READ_STATE);
+
+	/*
+	 * Messages go to the client first, and before locks are released.  A
+	 * client that does not read would keep them, and others wait behind him.
+	 */
+	if (state.exists || flake_require_attach)
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
+	check_verdict(verdict, generator, slot->shard);
 }

@@ -93,7 +93,8 @@ begin_request(LeaseRequest *request, const char *owner, Oid sequence, Oid functi
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
 				 errmsg("cannot lease a shard in a transaction that does not see what others have committed meanwhile"),
 				 errhint("Use isolation level READ COMMITTED.")));
-	request->layout = flake_shard_begin_change(sequence, function, function_name)->layout;
+	request->layout = flake_shard_begin_change(sequence, function, function_name,
+											   ACL_NO_RIGHTS)->layout;
 	if (!flake_layout_has_time(&request->layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),

@@ -14,11 +14,17 @@
  * Who changes a shard or a lease first takes the lock of FLAKE_OTHER_SHARDS in mode
  * FLAKE_READ_STATE, and keeps it, too.  Who changes all shards of the generator takes
  * that one, in mode FLAKE_CHANGE_STATE, instead of theirs: he waits for everybody who
- * is changing one, and what they read after him is what he has left.
+ * is changing one, and what they read after him is what he has left.  Only then does
+ * he take the lock of FLAKE_OPENING, which keeps others from the first id of a shard
+ * of this generator: while he waits for those, ids are minted.
  *
  * Rows that are written by hand, or by a restore, are not written under the
  * shard's lock.  Their transaction takes that of FLAKE_ALL_SHARDS before it commits
- * (see keep.c).  Whoever reads a state to open a slot takes both.
+ * (see keep.c).  That is of all generators, so nobody gets it who may not write into
+ * the table.
+ *
+ * Whoever reads a state to open a slot takes all three, in mode FLAKE_READ_STATE:
+ * that of FLAKE_OPENING, the shard's, and that of FLAKE_ALL_SHARDS.
  *
  * Copyright (c) 2026, the flakeid developers
  *

@@ -26,6 +26,9 @@
 /* In the table and for its lock, as a shard: all that have no row of their own. */
 #define FLAKE_OTHER_SHARDS	(-1)
 
+/* For its lock, as a shard: the opening of any slot of the generator. */
+#define FLAKE_OPENING		(-2)
+
 /* Locks a shard.  False if that would mean waiting, and wait is false. */
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);

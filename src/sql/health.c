@@ -81,7 +81,7 @@ flake_health_horizon(PG_FUNCTION_ARGS)
 	Datum		values[2] = {0};
 	bool		nulls[2];
 
-	if (!ConditionalLockRelationOid(sequence, AccessShareLock))
+	if (!ConditionalLockRelationOid(sequence, RowExclusiveLock))
 		hidden = "lock";
 	else
 	{
@@ -99,7 +99,7 @@ flake_health_horizon(PG_FUNCTION_ARGS)
 												flake_layout_packed_tick(&layout, packed), &ts);
 			}
 		}
-		UnlockRelationOid(sequence, AccessShareLock);
+		UnlockRelationOid(sequence, RowExclusiveLock);
 	}
 
 	nulls[0] = !found;

@@ -5,9 +5,7 @@
  *
  * The tables are anybody's, and a session may have locked them for long.  So they
  * are not opened: all is read from the catalogs, no expression is evaluated or
- * printed, and what was dropped meanwhile is left out.  A default is read only if it
- * begins as a call of a function does and is short: the nodes of a long one could
- * take more stack than this session has.
+ * printed, and what was dropped meanwhile is left out.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -15,18 +13,15 @@
  */
 #include "postgres.h"
 
-#include "access/detoast.h"
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "catalog/partition.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_partitioned_table.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -36,6 +31,7 @@
 #include "mint/entry.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
+#include "sql/stored_call.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -46,9 +42,6 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_health_partitions);
-
-/* A call of flake_id() takes less than 2,000 bytes in pg_attrdef. */
-#define LONGEST_DEFAULT		8192
 
 /* Ids from lower to below upper; PG_INT64_MAX if there is no upper bound. */
 typedef struct IdRange
@@ -125,9 +118,7 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 	ScanKeyData keys[2];
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	Node	   *value = NULL;
-	FuncExpr   *call;
-	char	   *name;
+	FuncExpr   *call = NULL;
 	Const	   *generator;
 
 	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber,
@@ -142,25 +133,14 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 		Datum		nodes = heap_getattr(tuple, Anum_pg_attrdef_adbin,
 										 RelationGetDescr(defaults), &isnull);
 
-		if (!isnull && toast_raw_datum_size(nodes) < LONGEST_DEFAULT)
-		{
-			char	   *expression = TextDatumGetCString(nodes);
-
-			if (strncmp(expression, "{FUNCEXPR ", strlen("{FUNCEXPR ")) == 0)
-				value = stringToNode(expression);
-		}
+		if (!isnull)
+			call = flake_stored_minting(nodes, function);
 	}
 	systable_endscan(scan);
 	table_close(defaults, AccessShareLock);
-	if (value == NULL)
+	if (call == NULL)
 		return InvalidOid;
 
-	call = castNode(FuncExpr, value);
-	name = get_func_name(call->funcid);
-	if (name == NULL || strcmp(name, "flake_id") != 0 ||
-		getExtensionOfObject(ProcedureRelationId, call->funcid) !=
-		getExtensionOfObject(ProcedureRelationId, function))
-		return InvalidOid;
 	if (list_length(call->args) < 2)
 		return flake_generator_sequence(FLAKE_DEFAULT, function);
 	if (!IsA(lsecond(call->args), Const))

@@ -43,7 +43,7 @@ flake_restore_of(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 
 	/* Not LockRelationOid(): flake_health waits for nobody, and says so. */
-	if (ConditionalLockRelationOid(sequence, AccessShareLock))
+	if (ConditionalLockRelationOid(sequence, RowExclusiveLock))
 	{
 		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
 			flake_restore_find(sequence, &restore))
@@ -53,36 +53,54 @@ flake_restore_of(PG_FUNCTION_ARGS)
 			values[2] = CStringGetTextDatum(restore.reason);
 			memset(nulls, 0, sizeof(nulls));
 		}
-		UnlockRelationOid(sequence, AccessShareLock);
+		UnlockRelationOid(sequence, RowExclusiveLock);
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/*
+ * Accepts restores of a generator, which is locked only for that.  False if that
+ * would mean waiting, and wait is false.
+ */
+static bool
+accept_restore_of(Oid sequence, Oid function, bool wait)
+{
+	FlakeLayout layout;
+
+	if (wait)
+		LockRelationOid(sequence, RowExclusiveLock);
+	else if (!ConditionalLockRelationOid(sequence, RowExclusiveLock))
+		return false;
+
+	/* One that is dropped meanwhile is no generator any more. */
+	if (flake_generator_layout(sequence, function, true, &layout))
+		XLogFlush(flake_restore_accept(sequence));
+	UnlockRelationOid(sequence, RowExclusiveLock);
+	return true;
 }
 
 /*
  * flake_accept_restore() returns void
  *
  * Whoever may execute it may do so for all generators of the database.  It is not
- * undone by ROLLBACK.
+ * undone by ROLLBACK.  Anybody can lock a generator of his own for as long as he
+ * likes, so those that are in use come last, and nothing is held meanwhile.
  */
 Datum
 flake_accept_restore(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
-	XLogRecPtr	upto = InvalidXLogRecPtr;
+	List	   *in_use = NIL;
 	ListCell   *lc;
 
 	PreventCommandIfReadOnly("flake_accept_restore()");
 	PreventCommandIfParallelMode("flake_accept_restore()");
 	foreach(lc, flake_generator_list(function))
 	{
-		Oid			sequence = lfirst_oid(lc);
-		FlakeLayout layout;
-
-		/* One that is dropped meanwhile is no generator any more. */
-		LockRelationOid(sequence, RowExclusiveLock);
-		if (flake_generator_layout(sequence, function, true, &layout))
-			upto = Max(upto, flake_restore_accept(sequence));
+		if (!accept_restore_of(lfirst_oid(lc), function, false))
+			in_use = lappend_oid(in_use, lfirst_oid(lc));
 	}
-	XLogFlush(upto);
+	foreach(lc, in_use)
+		(void) accept_restore_of(lfirst_oid(lc), function, true);
 	PG_RETURN_VOID();
 }

@@ -45,11 +45,11 @@ get_horizon(Oid sequence, Oid function, FlakeLayout *layout, int64 *id)
 	int64		packed;
 	bool		found;
 
-	LockRelationOid(sequence, AccessShareLock);
+	LockRelationOid(sequence, RowExclusiveLock);
 	found = flake_generator_layout(sequence, function, true, layout) &&
 		pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
 		flake_horizon_read(sequence, &packed);
-	UnlockRelationOid(sequence, AccessShareLock);
+	UnlockRelationOid(sequence, RowExclusiveLock);
 	if (!found)
 		return false;
 

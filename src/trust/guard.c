@@ -243,7 +243,11 @@ lock_relation(Oid relation, LOCKMODE mode)
 {
 	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 		return false;
-	if (mode != AccessShareLock && !is_table_or_view(relation))
+	if (mode != AccessShareLock && !is_table_or_view(relation) &&
+
+	/* Its owner can lock a foreign table by ALTER TABLE. */
+		!(get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE &&
+		  flake_acts_as(GetUserId(), flake_relation_owner(relation))))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot lock \"%s\"", get_rel_name(relation)),

@@ -23,6 +23,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_rebind);
 
@@ -185,6 +186,15 @@ flake_rebind(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("one SELECT and arrays of the same length are needed")));
+	for (int i = 0; i < retyped.count; i++)
+	{
+		Oid			type = DatumGetObjectId(retyped.types[i]);
+
+		if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("type with OID %u does not exist", type)));
+	}
 	statement = linitial_node(RawStmt, statements);
 	(void) forget_constants(statement->stmt, NULL);
 	query = parse_analyze_withcb(statement, definition, set_up_retyping, &retyped,

@@ -125,16 +125,21 @@ my %arguments = (
 	'flake_detach(integer, regclass)'    =>
 	  [ map { [ '{n}', $_ ] } @generators ],
 	'flake_detach_all(regclass)' => [ map { [$_] } @generators ],
-	'flake_renumber(integer[], integer[], regclass, boolean)' => [
-		map { [ "'{3}'", "'{4{n}}'", $_, 'true' ] } @generators
+	'flake_renumber(integer[], integer[], regclass, boolean, regrole[])' => [
+		map { [ "'{3}'", "'{4{n}}'", $_, 'true', "'{}'" ] } @generators
 	],
-	'_flake_renumber_guarded(_flake_ticket, integer[], integer[], regclass, boolean)'
+	'_flake_renumber_guarded(_flake_ticket, integer[], integer[], regclass, boolean, regrole[])'
 	  => [
-		map { [ $_, "'{3}'", "'{4{n}}'", "'{s}.g'", 'false' ] } @tickets
+		map { [ $_, "'{3}'", "'{4{n}}'", "'{s}.g'", 'false', "'{}'" ] } @tickets
 	  ],
 	'_flake_minting_defaults(regclass)' => [ map { [$_] } @generators ],
-	'_flake_shard_checks(regclass, integer[], integer[])' =>
-	  [ map { [ $_, "'{3}'", "'{4{n}}'" ] } @generators ],
+	'_flake_minted_shard(pg_node_tree)' => [ ['(SELECT adbin FROM pg_attrdef LIMIT 1)'] ],
+	'_flake_checked_shards(pg_node_tree)' => [ ['(SELECT conbin FROM pg_constraint WHERE conbin IS NOT NULL LIMIT 1)'] ],
+	'_flake_renumbered(regclass, integer[], integer[], regrole[])' =>
+	  [ map { [ $_, "'{3}'", "'{4{n}}'", "'{}'" ] } @generators ],
+	'_flake_meanings(oid[])' => [ map { ["ARRAY[$_\::regclass::oid]"] } @parts ],
+	'_flake_shard_checks(oid[], name[], integer[], integer[], integer[])' =>
+	  [ map { [ "ARRAY[$_\::regclass::oid]", "'{id}'", "'{3}'", "'{3}'", "'{4{n}}'" ] } @parts ],
 	'_flake_lock_shard(_flake_ticket, integer, regclass)' =>
 	  [ map { [ $_, '{n}', "'{s}.g'" ] } @tickets ],
 	'_flake_restore_of(regclass)'       => [ map { [$_] } @generators ],

@@ -44,6 +44,7 @@ our @EXPORT = qw(
   note_commit
   succeeded
   run_client
+  connect_to_primary
   us
 );
 
@@ -225,7 +226,14 @@ sub read_primary
 	  PostgreSQL::Test::Utils::slurp_file("$directory/primary");
 }
 
-# A session with the primary, and its term of office.
+=pod
+
+=item connect_to_primary($directory, $user, $keep_waiting, \%errors)
+
+A session with the primary, undef if there is none, and its term of office.
+
+=cut
+
 sub connect_to_primary
 {
 	my ($directory, $user, $keep_waiting, $errors) = @_;

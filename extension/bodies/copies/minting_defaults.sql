@@ -1,5 +1,4 @@
-    -- Each step leaves out what the next one need not look at: that can wait for a
-    -- lock, which anybody may have on a table of his own.
+    -- Nothing is locked: anybody may have a table of his own with such a default.
     WITH defaults AS MATERIALIZED (
         SELECT d.classid, d.objid, bool_or(d.refobjid = '@extschema@.flake_id(int)'::regprocedure) AS is_short,
                bool_or(d.refobjid = '@extschema@.flake_id(int, regclass)'::regprocedure) AS is_long
@@ -8,8 +7,8 @@
           AND d.refobjid IN ('@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id(int, regclass)'::regprocedure)
           AND d.classid IN ('pg_attrdef'::regclass, 'pg_type'::regclass)
         GROUP BY d.classid, d.objid
-    ), minting AS MATERIALIZED (
-        SELECT n.classid, n.objid, n.is_long AS is_named, n.is_short AND n.is_long OR g.count > 1 AS has_several
+    ), minting AS (
+        SELECT n.classid, n.objid, n.is_long AS is_named
         FROM defaults n
         -- the generators that it names; one can also be computed
         CROSS JOIN LATERAL (SELECT count(*) AS count, count(*) FILTER (WHERE d.refobjid = _flake_minting_defaults.generator) AS count_of_it
@@ -19,9 +18,7 @@
            OR n.is_short AND _flake_minting_defaults.generator = '@extschema@.flake_default'::regclass
     )
     SELECT c.oid, a.attname, c.relowner, pg_describe_object('pg_class'::regclass, c.oid, a.attnum),
-           CASE WHEN NOT m.has_several
-                THEN substring(pg_get_expr(f.adbin, f.adrelid) FROM '^(?:[^(]*\.)?flake_id\((\d+)(?:, ''[^()]*''::regclass)?\)$')::int END,
-           m.is_named
+           @extschema@._flake_minted_shard(f.adbin), m.is_named
     FROM minting m
     JOIN pg_attrdef f ON m.classid = 'pg_attrdef'::regclass AND f.oid = m.objid
     JOIN pg_class c ON c.oid = f.adrelid AND c.relpersistence <> 't'

@@ -3,11 +3,18 @@ DECLARE
     is_default boolean := generator = '@extschema@.flake_default'::regclass;
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     began pg_catalog.timestamptz := clock_timestamp();
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    mints pg_catalog.jsonb;     -- defaults that mint from the generator
+    checks pg_catalog.jsonb;    -- checks to be changed
     tables pg_catalog.oid[];    -- those to be changed
     schemas pg_catalog.oid[];
-    locks pg_catalog.oid[];     -- the tables to be locked
-    locked pg_catalog.oid[];
-    first pg_catalog.oid;       -- the one of these to wait for
+    now pg_catalog.record;      -- all of that, when the tables are locked
+    next pg_catalog.oid;
+    next_shard int;
+    in_use pg_catalog.oid;      -- the table or the shard to wait for
+    shard_in_use int;
+    waited boolean;
+    meanings pg_catalog.jsonb;
     problem pg_catalog.record;
     used pg_catalog.text[];
     steps pg_catalog.text[] := '{}';
@@ -28,47 +35,72 @@ BEGIN
 
     PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
 
-    -- As in flake_migrate(): tables are locked all at once or not at all, and what was
-    -- looked up before is looked up again.  Those who insert rows go on to a lock of
-    -- the shard, so tables are locked before shards.
+    -- Tables and shards are locked all at once or not at all: when one is in use, the
+    -- others are let go while it is waited for, because its user may want those next.
+    -- What was looked up before is looked up again, and the rest goes by that alone.
+    -- Those who insert rows go on to a lock of the shard, so tables come before shards.
+    SELECT r.mints, r.checks, r.tables, r.schemas INTO mints, checks, tables, schemas
+    FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
     LOOP
-        tables := ARRAY(SELECT d.relation FROM @extschema@._flake_minting_defaults(generator) AS d
-                        WHERE d.shard = ANY (old_shards) AND pg_has_role(d.owner, 'MEMBER')
-                        UNION
-                        SELECT k.relation FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k);
-        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = generator OR oid = ANY (tables));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        -- LOCK TABLE takes no foreign tables.
-        locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (tables) AND relkind <> 'f' ORDER BY oid);
-        EXIT WHEN dry_run OR locks = locked;
-        first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
-        locked := CASE WHEN first IS NULL THEN locks END;
+        EXIT WHEN dry_run;
+        waited := false;
+        BEGIN
+            IF shard_in_use IS NOT NULL THEN
+                PERFORM @extschema@._flake_lock_shard(ticket, shard_in_use, generator);
+            ELSIF in_use = ANY (tables) THEN
+                PERFORM @extschema@._flake_guard_tree(ticket, in_use, true);
+            END IF;
+            waited := true;
+            PERFORM set_config('lock_timeout', '10ms', true);
+            shard_in_use := NULL;
+            FOREACH next IN ARRAY tables LOOP
+                in_use := next;
+                PERFORM @extschema@._flake_guard_tree(ticket, next, true);
+            END LOOP;
+            FOR next_shard IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
+                shard_in_use := next_shard;
+                PERFORM @extschema@._flake_lock_shard(ticket, next_shard, generator);
+            END LOOP;
+            PERFORM set_config('lock_timeout', lock_timeout, true);
+            SELECT r.mints, r.checks, r.tables, r.schemas INTO now
+            FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
+            mints := now.mints;
+            checks := now.checks;
+            EXIT WHEN now.tables = tables AND now.schemas = schemas;
+            in_use := NULL;
+            shard_in_use := NULL;
+            RAISE SQLSTATE 'FL001';     -- undoes the locks
+        EXCEPTION
+            WHEN SQLSTATE 'FL001' THEN
+                tables := now.tables;
+                schemas := now.schemas;
+            WHEN lock_not_available THEN
+                -- the caller's own lock_timeout, also of many short waits together
+                IF NOT waited OR lock_timeout <> '0' AND clock_timestamp() > began + lock_timeout::interval THEN
+                    RAISE;
+                END IF;
+        END;
     END LOOP;
-    IF NOT dry_run THEN
-        PERFORM @extschema@._flake_guard_relation(ticket, oid::oid, false) FROM pg_class WHERE oid = ANY (tables) AND relkind = 'f';
-        FOR problem IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
-            PERFORM @extschema@._flake_lock_shard(ticket, problem.s, generator);
-        END LOOP;
-    END IF;
 
     -- What mints in a way that is not understood could go on to mint an old shard.
-    used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE d.shard IS NULL AND pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
+    used := ARRAY(SELECT d.label FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean) WHERE d.counts AND d.shard IS NULL);
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
             DETAIL = format('Not understood is the default of %s.', array_to_string(used, ', ')),
-            HINT = 'Let such defaults be a call of flake_id() with nothing but constants.';
+            HINT = 'Let such defaults be a call of flake_id() with nothing but constants. Or leave out what belongs to others with the argument "owners".';
     END IF;
 
     -- Anybody can write a default, so those of others are no error.
-    used := ARRAY(SELECT d.description FROM @extschema@._flake_minting_defaults(generator) AS d
-                  WHERE (d.shard IS NULL OR d.shard = ANY (old_shards)) AND NOT pg_has_role(d.owner, 'MEMBER') ORDER BY d.description COLLATE "C");
+    used := ARRAY(SELECT d.label FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean)
+                  WHERE NOT d.counts AND (d.shard IS NULL OR d.shard = ANY (old_shards || new_shards)));
     IF used <> '{}' THEN
         RAISE WARNING USING
             MESSAGE = 'defaults of other owners stay as they are',
-            DETAIL = format('They may mint an old shard: the default of %s.', array_to_string(used, ', ')),
-            HINT = 'The old shards are detached, so such a default is an error until its owner has changed it.';
+            DETAIL = format('They may mint an old or a new shard: the default of %s%s.', array_to_string(used[1:10], ', '),
+                            CASE WHEN cardinality(used) > 10 THEN format(', and %s more', cardinality(used) - 10) END),
+            HINT = 'The old shards are detached, so such a default is an error until its owner has changed it. Take other new shards if the original mints these.';
     END IF;
 
     -- One that is in use may be the original's.
@@ -78,21 +110,22 @@ BEGIN
               UNION ALL
               SELECT n.shard, 'flake_shard_map: ' || m.server FROM @extschema@.flake_shard_map m JOIN unnest(new_shards) AS n (shard) ON m.shards @> n.shard
               UNION ALL
-              SELECT d.shard, 'default of ' || d.relation::regclass FROM @extschema@._flake_minting_defaults(generator) AS d) AS u (shard, why)
+              SELECT d.shard, 'default of ' || d.label
+              FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean) WHERE d.counts) AS u (shard, why)
         WHERE u.shard = ANY (new_shards)
         ORDER BY u.shard, u.why);
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = 'cannot renumber to shards that are in use',
             DETAIL = format('In use are %s.', array_to_string(used, ', ')),
-            HINT = 'Take shards that the original does not mint, nor another server.';
+            HINT = 'Take shards that the original does not mint, nor another server. Or leave out defaults of others with the argument "owners".';
     END IF;
 
     -- Checks of the shard first: they allow both then.
     steps := steps || coalesce((
         SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, k.command]
                    ORDER BY (SELECT count(*) FROM pg_partition_ancestors(c.oid)), c.oid, k.command)
-        FROM @extschema@._flake_shard_checks(generator, old_shards, new_shards) AS k
+        FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
         JOIN pg_class c ON c.oid = k.relation), '{}');
 
     steps := steps || coalesce((
@@ -101,10 +134,10 @@ BEGIN
                           c.oid::regclass, d.attribute, '@extschema@', u.new,
                           CASE WHEN d.is_named THEN format(', %L::regclass', generator::text) END)]
                    ORDER BY c.oid, d.attribute)
-        FROM @extschema@._flake_minting_defaults(generator) AS d
+        FROM jsonb_to_recordset(mints) AS d (relation oid, attribute name, shard int, is_named boolean, counts boolean)
         JOIN unnest(old_shards, new_shards) AS u (old, new) ON u.old = d.shard
         JOIN pg_class c ON c.oid = d.relation
-        WHERE pg_has_role(d.owner, 'MEMBER')), '{}');
+        WHERE d.counts), '{}');
 
     -- flake_id() without a shard mints from flake_default.
     IF is_default THEN
@@ -134,7 +167,17 @@ BEGIN
     IF NOT dry_run THEN
         PERFORM @extschema@.flake_detach(s, generator) FROM unnest(old_shards) AS s;
         PERFORM @extschema@.flake_attach(s, NULL::bigint, generator) FROM unnest(new_shards) AS s;
+        meanings := @extschema@._flake_meanings(tables);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, tables || generator::oid, '{}'::oid[], steps, false);
+        SELECT key INTO problem
+        FROM jsonb_each(meanings) AS b FULL JOIN jsonb_each(@extschema@._flake_meanings(tables)) AS a USING (key)
+        WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = 'cannot renumber shards',
+                DETAIL = format('A name in %s would come to mean something else.', problem.key),
+                HINT = 'Change it by hand.';
+        END IF;
     END IF;
     RETURN QUERY
         SELECT format('SELECT %s.flake_detach(%s, %L)', '@extschema@', s, generator) FROM unnest(old_shards) AS s

@@ -1,0 +1,221 @@
+/*-------------------------------------------------------------------------
+ *
+ * stored_call.c
+ *	  Calls of flakeid's functions in expressions that catalogs have: defaults
+ *	  that mint, and checks of the shard.
+ *
+ * The expressions are anybody's.  PostgreSQL locks a table to show one as text, for
+ * which its owner can make others wait, and looks at all columns of the table each
+ * time.  So they are read as the trees that they are, and nothing is locked,
+ * evaluated or printed.  One that is long is not read: its nodes could take more
+ * stack than this session has.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/detoast.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "nodes/nodeFuncs.h"
+#include "sql/stored_call.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(flake_minted_shard);
+PG_FUNCTION_INFO_V1(flake_checked_shards);
+
+/* In catalogs a call of flake_id() takes less than 2,000 bytes, */
+#define LONGEST_DEFAULT		8192
+
+/* and a check of one of 100 shards less than 30,000. */
+#define LONGEST_CHECK		32768
+
+/* The tree, or NULL if it is too long. */
+static Node *
+read_tree(Datum nodes, Size longest)
+{
+	if (toast_raw_datum_size(nodes) >= longest)
+		return NULL;
+	return stringToNode(TextDatumGetCString(nodes));
+}
+
+/* A node that is a call of the extension's function of that name, or NULL. */
+static FuncExpr *
+own_call(Node *node, const char *name, Oid function)
+{
+	FuncExpr   *call = (FuncExpr *) node;
+	char	   *called;
+
+	if (node == NULL || !IsA(node, FuncExpr))
+		return NULL;
+	called = get_func_name(call->funcid);
+	if (called == NULL || strcmp(called, name) != 0 ||
+		getExtensionOfObject(ProcedureRelationId, call->funcid) !=
+		getExtensionOfObject(ProcedureRelationId, function))
+		return NULL;
+	return call;
+}
+
+FuncExpr *
+flake_stored_minting(Datum nodes, Oid function)
+{
+	return own_call(strip_implicit_coercions(read_tree(nodes, LONGEST_DEFAULT)),
+					"flake_id", function);
+}
+
+/* A constant of a type, which is not null, or NULL. */
+static Const *
+constant(Node *node, Oid type)
+{
+	Const	   *value = (Const *) node;
+
+	if (!IsA(node, Const) || value->constisnull || value->consttype != type)
+		return NULL;
+	return value;
+}
+
+/*
+ * _flake_minted_shard(expression pg_node_tree) returns int
+ *
+ * The shard of a default flake_id(shard) or flake_id(shard, generator), with
+ * constants; null for anything else.
+ */
+Datum
+flake_minted_shard(PG_FUNCTION_ARGS)
+{
+	FuncExpr   *call = flake_stored_minting(PG_GETARG_DATUM(0), fcinfo->flinfo->fn_oid);
+	Const	   *shard;
+
+	if (call == NULL || call->args == NIL ||
+		(list_length(call->args) > 1 && constant(lsecond(call->args), REGCLASSOID) == NULL))
+		PG_RETURN_NULL();
+	shard = constant(linitial(call->args), INT4OID);
+	if (shard == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(shard->constvalue);
+}
+
+/* The column that an expression is, perhaps cast to another type; or 0. */
+static AttrNumber
+column_of(Node *node)
+{
+	for (;;)
+	{
+		FuncExpr   *call = (FuncExpr *) node;
+
+		if (IsA(node, RelabelType))
+			node = (Node *) ((RelabelType *) node)->arg;
+		else if (IsA(node, CoerceViaIO))
+			node = (Node *) ((CoerceViaIO *) node)->arg;
+		else if (IsA(node, FuncExpr) && list_length(call->args) == 1 &&
+				 (call->funcformat == COERCE_EXPLICIT_CAST ||
+				  call->funcformat == COERCE_IMPLICIT_CAST))
+			node = linitial(call->args);
+		else
+			break;
+	}
+	return IsA(node, Var) ? ((Var *) node)->varattno : InvalidAttrNumber;
+}
+
+/* An int[] that has the constants of a list; NULL if there is anything else. */
+static ArrayType *
+array_of_constants(List *list)
+{
+	Datum	   *values = palloc(Max(list_length(list), 1) * sizeof(Datum));
+	int			count = 0;
+	ListCell   *lc;
+
+	foreach(lc, list)
+	{
+		Const	   *value = constant(lfirst(lc), INT4OID);
+
+		if (value == NULL)
+			return NULL;
+		values[count++] = value->constvalue;
+	}
+	return construct_array(values, count, INT4OID, sizeof(int32), true, TYPALIGN_INT);
+}
+
+/* The constants that IN or ANY compares with, or NULL. */
+static ArrayType *
+compared_with(Node *node)
+{
+	Const	   *constants;
+	ArrayType  *array;
+
+	if (IsA(node, ArrayExpr) && !((ArrayExpr *) node)->multidims)
+		return array_of_constants(((ArrayExpr *) node)->elements);
+	constants = constant(node, INT4ARRAYOID);
+	if (constants == NULL)
+		return NULL;
+	array = DatumGetArrayTypeP(constants->constvalue);
+	return ARR_NDIM(array) == 1 && !array_contains_nulls(array) ? array : NULL;
+}
+
+/*
+ * _flake_checked_shards(expression pg_node_tree, OUT attribute int2,
+ *	OUT shards int[], OUT layout flake_layout) returns record
+ *
+ * What a check flake_shard(attribute, layout) = ANY (shards) says, of the forms that
+ * it can have: a null layout was left out, and all is null for another expression.
+ */
+Datum
+flake_checked_shards(PG_FUNCTION_ARGS)
+{
+	Node	   *tree = read_tree(PG_GETARG_DATUM(0), LONGEST_CHECK);
+	List	   *compared = NIL;
+	ArrayType  *shards = NULL;
+	FuncExpr   *call = NULL;
+	Const	   *layout = NULL;
+	AttrNumber	attribute = InvalidAttrNumber;
+	Datum		values[3] = {0};
+	bool		nulls[3] = {true, true, true};
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	if (tree != NULL && IsA(tree, OpExpr) && ((OpExpr *) tree)->opno == Int4EqualOperator)
+	{
+		compared = ((OpExpr *) tree)->args;
+		shards = array_of_constants(list_make1(lsecond(compared)));
+	}
+	else if (tree != NULL && IsA(tree, ScalarArrayOpExpr) &&
+			 ((ScalarArrayOpExpr *) tree)->opno == Int4EqualOperator &&
+			 ((ScalarArrayOpExpr *) tree)->useOr)
+	{
+		compared = ((ScalarArrayOpExpr *) tree)->args;
+		shards = compared_with(lsecond(compared));
+	}
+	if (shards != NULL)
+		call = own_call(linitial(compared), "flake_shard", fcinfo->flinfo->fn_oid);
+	if (call != NULL)
+	{
+		attribute = column_of(linitial(call->args));
+		if (list_length(call->args) > 1)
+		{
+			Node	   *argument = lsecond(call->args);
+
+			layout = constant(argument, exprType(argument));
+			if (layout == NULL)
+				attribute = InvalidAttrNumber;
+		}
+	}
+	if (attribute != InvalidAttrNumber)
+	{
+		values[0] = Int16GetDatum(attribute);
+		values[1] = PointerGetDatum(shards);
+		nulls[0] = nulls[1] = false;
+		nulls[2] = layout == NULL;
+		if (layout != NULL)
+			values[2] = layout->constvalue;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * stored_call.h
+ *	  Calls of flakeid's functions in expressions that catalogs have.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_STORED_CALL_H
+#define FLAKEID_STORED_CALL_H
+
+#include "nodes/primnodes.h"
+
+#pragma GCC visibility push(hidden)
+
+/*
+ * The call of flake_id() that a default consists of, but for coercions that nobody
+ * has written; NULL if it is anything else.  nodes is a pg_node_tree.
+ */
+extern FuncExpr *flake_stored_minting(Datum nodes, Oid function);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_STORED_CALL_H */

@@ -1,0 +1,430 @@
+# Copyright (c) 2026, the flakeid developers
+
+# A bound of flake_settled() is below the ids of every transaction that is open, and
+# of every one that the snapshot it is used with does not see.  No id that comes later is
+# at or below it: in shards that nobody has used, with a clock that is set back, after a
+# restart, and with layouts without time.  flake_rewind() does not go below it.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
+use Test::More;
+
+my $clock = new_clock();
+my $node = start_server(
+	'main',
+	clock => $clock,
+	conf => q(
+max_prepared_transactions = 2
+autovacuum = off			# its transactions would end between others
+flakeid.max_ahead = '1min'
+),
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE TABLE event (id bigint PRIMARY KEY);
+SELECT flake_create_generator('named');
+SELECT flake_create_generator('other_' || i) FROM generate_series(1, 5) AS i;
+SELECT flake_create_generator('numbers', 'seq:63 block=100');
+SELECT flake_create_generator('dense', 'shard:4 seq:40 block=100');
+CREATE FUNCTION wait_and_ask() RETURNS bigint STABLE LANGUAGE plpgsql AS
+	'BEGIN PERFORM pg_advisory_lock(1); RETURN flake_settled(); END';
+));
+my ($writer, $reader, $other);
+
+sub connect_anew
+{
+	end_session(grep { defined } $writer, $reader, $other);
+	($writer, $reader, $other) = new_sessions($node, 3);
+	return;
+}
+
+sub restart
+{
+	end_session($writer, $reader, $other);
+	$writer = $reader = $other = undef;
+	$node->stop('fast');
+	start_with_clock($node, $clock);
+	connect_anew();
+	return;
+}
+
+sub settled
+{
+	my ($session, $arguments) = @_;
+
+	return value($session, 'SELECT flake_settled(' . ($arguments // '') . ')');
+}
+
+# Waits until a bound is at or above an id, and returns it.
+sub settles
+{
+	my ($id, $arguments) = @_;
+	my $bound;
+
+	wait_until(
+		sub {
+			$bound = settled($reader, $arguments);
+			return $bound ne '' && $bound >= $id;
+		},
+		"$id is settled");
+	return $bound;
+}
+
+sub insert
+{
+	my ($session, $shard) = @_;
+
+	return value($session, "INSERT INTO event VALUES (flake_id($shard)) RETURNING id");
+}
+
+# Time goes by, so that the clock is past what was minted.
+sub tick
+{
+	my $id = insert($other, 9);
+
+	return settles($id);
+}
+
+connect_anew();
+is(settled($reader), '', 'null before the first id');
+is(settled($reader, q('named')), '', 'null before the first id of a generator');
+my $id = insert($writer, 1);
+my $bound = settles($id);
+cmp_ok($bound, '>=', $id, 'what is committed is settled soon');
+
+#
+# Who holds it back.
+#
+
+value($writer, 'BEGIN');
+my $held = insert($writer, 1);
+value($other, 'SELECT pg_sleep(0.01)');
+insert($other, 2);
+$bound = settled($reader);
+cmp_ok($bound, '<', $held, 'an open transaction holds bounds back');
+is( value(
+		$reader,
+		"SELECT from_id <= $held AND pid IS NOT NULL AND generator = 'flake_default'::regclass"
+		  . ' FROM flake_unsettled'),
+	't', 'flake_unsettled shows it');
+like(value($other, q(SELECT flake_id(1, 'named'))), qr/^\d+$/, 'another generator is used');
+settles(value($other, q(SELECT flake_id(1, 'named'))), q('named'));
+pass('not those of another generator');
+value($writer, 'COMMIT');
+settles($held);
+pass('until it ends');
+
+foreach my $case (
+	[ 'ROLLBACK', 'one that is rolled back' ],
+	[ 'COMMIT', 'one whose subtransaction has minted', 'SAVEPOINT a', 'ROLLBACK TO a' ])
+{
+	my ($end, $what, @around) = @$case;
+
+	value($writer, join '; ', 'BEGIN', $around[0] // ());
+	$held = insert($writer, 1);
+	value($writer, $around[1]) if $around[1];
+	value($other, 'SELECT pg_sleep(0.01)');
+	cmp_ok(settled($reader), '<', $held, "$what holds bounds back");
+	value($writer, $end);
+	settles($held);
+	pass("$what, until it ends");
+}
+
+value($writer,
+	q(BEGIN; SELECT flake_settled(), flake_detach(20), flake_attach(20); INSERT INTO event VALUES (1)));
+tick();
+pass('one that has minted nothing holds nothing back');
+value($writer, 'COMMIT');
+
+# Each of five generators, where there is room for four.
+value($writer, 'BEGIN');
+value($writer, "SELECT flake_id(1, 'other_$_')") foreach 1 .. 5;
+$held = insert($writer, 1);
+value($other, 'SELECT pg_sleep(0.01)');
+cmp_ok(settled($reader), '<', $held, 'one that has minted from six generators holds bounds back');
+is(value($reader, 'SELECT count(*) FROM flake_unsettled WHERE generator IS NULL'),
+	1, 'flake_unsettled shows that it does so in all');
+value($writer, 'ROLLBACK');
+settles($held);
+
+# The process that ends without a word.
+value($writer, 'BEGIN');
+$held = insert($writer, 1);
+value($other, "SELECT pg_terminate_backend(pid) FROM flake_unsettled");
+settles($held);
+pass('one whose session is terminated holds nothing back any more');
+eval { end_session($writer) };
+($writer) = new_sessions($node, 1);
+
+#
+# What comes later is above.
+#
+
+$bound = tick();
+foreach my $back (-3, -20)
+{
+	set_clock($clock, $back);
+	cmp_ok(insert($writer, 3000 - $back), '>', $bound,
+		"the first id of a shard, the clock $back s behind");
+}
+value($writer, "SELECT flake_detach(3100); SELECT flake_attach(3100, $bound - (1000::bigint << 23))");
+cmp_ok(insert($writer, 3100), '>', $bound, 'that of one attached below it');
+cmp_ok(settled($reader), '>=', $bound, 'no bound is below it');
+set_clock($clock, 0);
+$bound = tick();
+set_clock($clock, -10);
+restart();
+cmp_ok(insert($writer, 3200), '>', $bound, 'an idle shard after a restart, the clock behind');
+cmp_ok(settled($reader), '>=', $bound, 'no bound is below it after a restart');
+set_clock($clock, 0);
+my $before_crash = settled($reader);
+kill9_and_wait($node);
+$_->{run}->finish foreach $writer, $reader, $other;
+$writer = $reader = $other = undef;
+set_clock($clock, -10);
+start_with_clock($node, $clock);
+wait_until_up($node);
+connect_anew();
+cmp_ok(settled($reader), '>=', $before_crash, 'no bound is below it after a crash');
+cmp_ok(insert($writer, 3300), '>', $before_crash, 'an idle shard after a crash');
+# Past the horizon from which ids went on.
+set_clock($clock, 10);
+connect_anew();
+value($writer, 'BEGIN; DROP EXTENSION flakeid CASCADE; CREATE EXTENSION flakeid; COMMIT');
+connect_anew();
+cmp_ok(insert($writer, 3400), '>', $before_crash, 'an idle shard of a new extension');
+$bound = tick();
+cmp_ok($bound, '>=', $before_crash, 'no bound of a new extension is below');
+
+#
+# The snapshot.
+#
+
+# The statement has its snapshot, and then what holds ends.
+value($writer, 'BEGIN');
+$held = insert($writer, 1);
+value($other, 'SELECT pg_advisory_lock(1)');
+send_query($reader, 'SELECT coalesce(wait_and_ask(), 0), (SELECT max(id) FROM event)');
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($writer, 'COMMIT');
+my $second = insert($writer, 2);
+value($writer, 'SELECT pg_sleep(0.01); SELECT pg_advisory_unlock_all()');
+value($other, 'SELECT pg_advisory_unlock(1)');
+my ($answer, $error) = get_answer($reader);
+is($error, '', 'a bound for an older snapshot');
+($bound, my $seen) = split /\|/, $answer;
+cmp_ok($seen, '<', $held, 'the snapshot does not see what ended meanwhile');
+cmp_ok($bound, '<', $held, 'nor is that at or below the bound');
+value($reader, 'SELECT pg_advisory_unlock_all()');
+settles($second);
+
+# REPEATABLE READ.
+value($writer, 'BEGIN');
+$held = insert($writer, 1);
+$bound = settled($reader);
+value($reader, 'BEGIN ISOLATION LEVEL REPEATABLE READ');
+value($reader, 'SELECT count(*) FROM event');
+value($writer, 'COMMIT');
+insert($other, 9);
+value($other, 'SELECT pg_sleep(0.01)');
+$answer = settled($reader);
+cmp_ok($answer, '>=', $bound, 'REPEATABLE READ: a bound from before');
+cmp_ok($answer, '<', $held, 'REPEATABLE READ: below what ended later');
+is(settled($reader), $answer, 'REPEATABLE READ: and no other');
+value($reader, 'COMMIT');
+cmp_ok(settles($held), '>', $answer, 'REPEATABLE READ: the next transaction has a new one');
+
+connect_anew();
+value($reader, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM event');
+$id = insert($writer, 1);
+value($writer, 'SELECT pg_sleep(0.01)');
+is(settled($reader), '', 'REPEATABLE READ: null where none is known');
+value($reader, 'COMMIT');
+settles($id);
+
+# An exported snapshot that is older than what the session knows.
+value($other, 'BEGIN ISOLATION LEVEL REPEATABLE READ');
+my $snapshot = value($other, 'SELECT pg_export_snapshot()');
+$id = insert($writer, 1);
+$bound = settles($id);
+value($reader, "BEGIN ISOLATION LEVEL REPEATABLE READ; SET TRANSACTION SNAPSHOT '$snapshot'");
+$answer = value($reader, 'SELECT coalesce(flake_settled(), 0)');
+cmp_ok($answer, '<', $id, 'SET TRANSACTION SNAPSHOT: a bound that is right for it');
+value($_, 'COMMIT') foreach $reader, $other;
+
+# A cursor's snapshot is that of DECLARE.
+value($writer, 'BEGIN');
+$held = insert($writer, 1);
+value($other, 'SELECT pg_sleep(0.01)');
+$second = insert($other, 2);
+value($reader, 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM event WHERE id <= flake_settled() ORDER BY id');
+value($reader, 'FETCH 1 FROM c');
+value($writer, 'COMMIT');
+insert($other, 2);
+settled($reader);
+my @fetched = split /\n/, value($reader, 'FETCH ALL FROM c');
+cmp_ok($fetched[-1], '<', $held, 'a cursor goes by the bound with which it began');
+value($reader, 'COMMIT');
+settles($held);
+
+# A generic plan is not planned again.
+value($reader, q(SET plan_cache_mode = force_generic_plan;
+	PREPARE p AS SELECT max(id) FROM event WHERE id <= flake_settled()));
+foreach my $i (1 .. 3)
+{
+	$id = insert($writer, 1);
+	wait_until(sub { value($reader, 'EXECUTE p') >= $id },
+		'a prepared statement comes to a new bound');
+}
+pass('a prepared statement comes to new bounds');
+
+#
+# Prepared transactions, also from before a restart: as many as there may be, from
+# one generator and from more than there is room for.
+#
+
+sub prepare_one
+{
+	my ($name, @generators) = @_;
+	my $id;
+
+	value($writer, 'BEGIN');
+	value($writer, "SELECT flake_id(1, '$_')") foreach @generators;
+	$id = insert($writer, 1);
+	value($writer, "PREPARE TRANSACTION '$name'");
+	return $id;
+}
+
+sub is_held
+{
+	my ($held, $what) = @_;
+	my $bound;
+
+	value($other, 'SELECT pg_sleep(0.01)');
+	insert($other, 2);
+	$bound = value($reader, 'SELECT coalesce(flake_settled(), 0)');
+	cmp_ok($bound, '<', $held, $what);
+	return;
+}
+
+foreach my $case ([ 'one generator' ], [ 'six generators', map { "other_$_" } 1 .. 5 ])
+{
+	my ($how, @generators) = @$case;
+	my $before = prepare_one('before', @generators);
+
+	is_held($before, "prepared, from $how");
+	restart();
+
+	# Before anybody asks.
+	my $since = prepare_one('since', @generators);
+	is_held($before, "prepared before a restart, from $how");
+	is( value($reader, 'SELECT string_agg(DISTINCT prepared, $$ $$ ORDER BY prepared) FROM flake_unsettled'),
+		'before since', "flake_unsettled shows both, from $how");
+	value($writer, q(COMMIT PREPARED 'before'));
+	is_held($since, "prepared since then, from $how");
+	value($writer, q(ROLLBACK PREPARED 'since'));
+	set_clock($clock, 30);
+	settles($since) if @generators;
+}
+
+#
+# flake_rewind(), and who has read further.
+#
+
+# 40 s ahead of the clock, so that ids can come below.
+my $ahead = value($writer, q(SELECT flake_id(1, 'named'))) + (40000 << 23);
+value($writer, "SELECT flake_advance('named', $ahead)");
+$bound = settles($ahead, q('named'));
+my $rewind = "SELECT flake_rewind('named', $ahead - (15000::bigint << 23)%s)";
+my $refused = qr/^ERROR:  55000: cannot rewind generator "named" below what is settled/;
+like((ask($writer, sprintf $rewind, ''))[1], $refused, 'no rewind below what is settled');
+restart();
+like((ask($writer, sprintf $rewind, ''))[1], $refused, 'nor after a restart');
+value($writer, sprintf $rewind, ', force => true');
+$id = value($writer, q(SELECT flake_id(1, 'named')));
+cmp_ok($id, '<', $ahead, 'forced, ids come below');
+my $lower = settled($reader, q('named'));
+cmp_ok($lower eq '' ? 0 : $lower, '<', $bound, 'and so do bounds');
+settled($reader, q('named'));
+is(code($reader, "SELECT flake_tail($bound, 'named')"),
+	'55000', 'and flake_tail() says so to whoever has read further');
+value($writer, q(SELECT flake_create_generator('unasked');
+	CREATE TABLE unasked_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'unasked'));
+	SELECT flake_advance('unasked', flake_id(1, 'unasked') + (40000::bigint << 23))));
+value($writer, q(SELECT flake_rewind('unasked', flake_horizon('unasked') - (20000::bigint << 23))));
+pass('a generator that nobody has asked is rewound');
+
+#
+# Layouts without time.
+#
+
+$id = value($writer, q(SELECT flake_id(0, 'numbers')));
+is(settled($reader, q('numbers')), $id, 'numbers: the last one is settled');
+value($writer, 'BEGIN');
+$held = value($writer, q(SELECT flake_id(0, 'numbers')));
+value($other, q(SELECT flake_id(0, 'numbers')));
+is(settled($reader, q('numbers')), $held - 1, 'numbers: an open transaction holds bounds back');
+value($writer, 'COMMIT');
+is(settled($reader, q('numbers')), $held + 1, 'numbers: until it ends');
+$bound = settled($reader, q('numbers'));
+restart();
+cmp_ok(value($writer, q(SELECT flake_id(0, 'numbers'))), '>', $bound, 'numbers: after a restart they go on above');
+cmp_ok(settled($reader, q('numbers')), '>=', $bound, 'numbers: and so do bounds');
+
+is(code($reader, q(SELECT flake_settled('dense'))), '0A000', 'no bound for several shards without time');
+my @last = map { value($writer, "SELECT flake_id($_, 'dense')") } 1, 2;
+value($writer, 'BEGIN');
+$held = value($writer, q(SELECT flake_id(1, 'dense')));
+my $free = value($other, q(SELECT flake_id(2, 'dense')));
+is(settled($reader, q('dense', 1)), $last[0], 'without time an open transaction holds its shard back');
+is(settled($reader, q('dense', 2)), $free, 'and no other');
+is(value($reader, "SELECT flake_tail($last[0], 'dense')"), $last[0], 'flake_tail() goes by the shard of the id');
+value($writer, 'COMMIT');
+is(settled($reader, q('dense', 1)), $held, 'until it ends');
+
+#
+# Wide ids.
+#
+
+foreach my $kind ('uuid', 'objectid')
+{
+	value($writer, "BEGIN; SELECT flake_$kind()");
+	$held = value($writer, "SELECT flake_$kind()");
+	value($other, 'SELECT pg_sleep(1.1)');
+	value($other, "SELECT flake_$kind()");
+	is(value($reader, "SELECT coalesce(flake_settled_$kind() < '$held', true)"),
+		't', "$kind: an open transaction holds bounds back");
+	value($writer, 'COMMIT');
+	$node->poll_query_until('postgres', "SELECT flake_settled_$kind() >= '$held'")
+	  or die "$kind is not settled";
+	$bound = value($reader, "SELECT flake_settled_$kind()");
+	is(value($writer, "SELECT flake_$kind() > '$bound'"), 't', "$kind: what comes later is above");
+}
+
+#
+# A database with the OID of one that was dropped.
+#
+
+sub make_database
+{
+	my ($oid) = @_;
+
+	value($other, 'CREATE DATABASE reused' . ($oid ? " OID = $oid" : ''));
+	$node->safe_psql('reused', 'CREATE EXTENSION flakeid; SELECT flake_id(1)');
+	return value($other, q(SELECT oid FROM pg_database WHERE datname = 'reused'));
+}
+my $oid = make_database();
+my $old = $node->safe_psql('reused', 'SELECT pg_sleep(0.01); SELECT flake_settled()') =~ s/\s//gr;
+like($old, qr/^\d+$/, 'a bound in another database');
+value($other, 'DROP DATABASE reused');
+make_database($oid);
+my ($new_bound, $new_id) = split /\n/,
+  $node->safe_psql('reused', 'SELECT flake_settled(); SELECT flake_id(55)');
+cmp_ok($new_id, '>', $new_bound || 0, 'a new one with its OID has bounds of its own');
+
+end_session($writer, $reader, $other);
+$node->stop;
+done_testing();
