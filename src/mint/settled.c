@@ -151,7 +151,7 @@ flake_settled_find(Generator *generator, int32 shard, Slot *slot)
 
 	if (result.any_is_known)
 		result.is_known = flake_settled_for_snapshot(&settled->key, epoch, result.latest,
-													&result.bound);
+													 &result.bound);
 	return result;
 }
 
