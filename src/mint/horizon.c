@@ -123,6 +123,10 @@ publish(HorizonRef *ref, Relation rel, int64 value, XLogRecPtr lsn)
 	Assert(LWLockHeldByMeInMode(&shared->lock, LW_EXCLUSIVE));
 	pg_atomic_write_u64(&shared->lsn, lsn);
 
+	/* S4: nothing is confirmed of a file that was rolled back. */
+	if (pg_atomic_read_u64(&shared->file) != relation_file(rel))
+		flake_shmem_forget_settled(shared->key.generator);
+
 	/*
 	 * File before value: see flake_horizon_margin().  No test can come in
 	 * between to any effect: who publishes another file has the lock on the
