@@ -1,6 +1,7 @@
 # Build and install:  make && make install
 # for another server:  make PG_CONFIG=/path/to/pg_config && make install PG_CONFIG=...
-# Without installing:  make test, make demo, make demo-cluster, make bench  (see tools/run)
+# Without installing:  make test, make demo, make demo-cluster, make demo-tail, make bench
+#                      (see tools/run)
 #                      make psql  (on a private server with flakeid, which is gone after it)
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
@@ -116,6 +117,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	settled \
 	copies \
 	route \
 	migrate \
@@ -141,6 +143,7 @@ SCRIPT_GOALS = \
 	test-installed \
 	demo \
 	demo-cluster \
+	demo-tail \
 	psql \
 	bench \
 	sqlsmith \
@@ -186,7 +189,7 @@ extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
-test test-installed demo demo-cluster psql bench sqlsmith upgrade valgrind sanitize coverage:
+test test-installed demo demo-cluster demo-tail psql bench sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.

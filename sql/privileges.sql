@@ -62,6 +62,9 @@ INSERT INTO forbidden (command) VALUES
     ($$SELECT flake_id(5, 'not_his')$$),
     ($$SELECT flake_ids(5, 0, 'not_his')$$),
     ($$SELECT flake_sibling(5, 'not_his')$$),
+    ($$SELECT flake_settled('not_his')$$),
+    ($$SELECT flake_settled('not_his', 5)$$),
+    ($$SELECT flake_tail(5, 'not_his')$$),
     ($$SELECT flake_create_generator('public.x')$$),
     -- shards
     ($$SELECT flake_detach(300)$$),
@@ -88,6 +91,8 @@ INSERT INTO forbidden (command) VALUES
     -- numbers of others, settings
     ($$SELECT * FROM flake_stat$$),
     ($$SELECT * FROM _flake_stat_slots()$$),
+    ($$SELECT * FROM flake_unsettled$$),
+    ($$SELECT * FROM _flake_holders()$$),
     ($$SELECT flake_stat_reset()$$),
     ($$SELECT flake_accept_clock()$$),
     ($$SELECT * FROM _flake_clock_guard()$$),

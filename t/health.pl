@@ -33,6 +33,7 @@ my $node = start_server(
 	has_archiving => 1,
 	conf => q(
 restart_after_crash = on
+max_prepared_transactions = 5
 log_statement = none
 ),
 	sql => q(
@@ -103,6 +104,36 @@ is(health($node), '', 'a crash after a burst: nothing is wrong');
 wait_for_clock($node);
 
 #
+# A transaction that holds back what readers get
+#
+
+$session = new_session($node);
+ask($session, 'BEGIN; SELECT flake_id(2)');
+set_clock($clock, 400);
+is(health($node), '', 'a transaction that has minted is open, and nobody reads on: nothing is wrong');
+set_clock($clock, 0);
+$node->safe_psql('postgres', 'SELECT flake_settled()');
+set_clock($clock, 200);
+is(health($node), '', 'for less than five minutes: nothing is wrong');
+set_clock($clock, 400);
+is(health($node), 'warning|unsettled|flake_default', 'it has held back readers for more than five minutes');
+my $pid = value($session, 'SELECT pg_backend_pid()');
+sub detail { return $node->safe_psql('postgres', 'SELECT detail FROM flake_health') }
+like(detail(), qr/five minutes: 1\. The first is process $pid, since \S+ \S+, from id \d{15,} on\.$/, 'this is the session');
+ask($session, q(PREPARE TRANSACTION 'left over'));
+like(detail(), qr/five minutes: 1\. The first is the prepared transaction 'left over', since/, 'the same when it is prepared');
+set_clock($clock, 0);
+end_session($session);
+$node->stop;
+start_with_clock($node, $clock);
+$node->safe_psql('postgres', 'SELECT flake_settled()');
+set_clock($clock, 800);
+like(detail(), qr/five minutes: 1\. The first is the prepared transaction 'left over', since/, 'and after a restart');
+$node->safe_psql('postgres', q(ROLLBACK PREPARED 'left over'));
+is(health($node), '', 'when it has ended, so has that');
+set_clock($clock, 0);
+
+#
 # A clock that jumps ahead by a year
 #
 
@@ -170,9 +201,15 @@ is(health($standby), '', 'and on the standby');
 # A failover
 #
 
+$node->safe_psql('postgres', q(BEGIN; SELECT flake_id(2); PREPARE TRANSACTION 'left over'));
+$node->wait_for_catchup($standby, 'replay');
+is($standby->safe_psql('postgres', 'SELECT count(*) FROM flake_unsettled'),
+	'0', 'on a standby flake_unsettled is empty');
 $node->stop('immediate');
 $standby->promote;
 is_well($standby, 'after a failover');
+is($standby->safe_psql('postgres', 'SELECT flake_settled() < max(from_id), max(prepared) FROM flake_unsettled'),
+	't|left over', 'who has looked before has not kept it from finding prepared transactions');
 $standby->stop;
 
 #
@@ -180,6 +217,7 @@ $standby->stop;
 #
 
 start_with_clock($node, $clock);
+$node->safe_psql('postgres', q(ROLLBACK PREPARED 'left over'));
 $node->backup('backup');
 $node->safe_psql('postgres', q(SELECT pg_create_restore_point('earlier')));
 my $wal = $node->safe_psql('postgres', q(SELECT pg_walfile_name(pg_current_wal_lsn())));

@@ -208,6 +208,8 @@ foreach my $sql (
 	'ALTER SEQUENCE flake_default RESTART',
 	'SELECT * FROM flake_stat',
 	'SELECT * FROM _flake_stat_slots()',
+	'SELECT * FROM flake_unsettled',
+	'SELECT * FROM _flake_holders()',
 	'SELECT flake_stat_reset()')
 {
 	is(sqlstate_for($node, 'owned', 'stranger', $sql),

@@ -173,6 +173,9 @@ $node->safe_psql(
 	SELECT trap.flake_id(5), trap.flake_id(5, 'trap.ids'), trap.flake_ids(5, 3, 'trap.ids'::regclass);
 	SELECT * FROM trap.flake_generators;
 	SELECT * FROM trap.flake_stat;
+	SELECT * FROM trap.flake_unsettled;
+	SELECT trap.flake_settled('trap.ids'::regclass), trap.flake_settled('trap.ids'::regclass, 5), trap.flake_tail(5, 'trap.ids'::regclass),
+		trap.flake_settled_uuid(), trap.flake_settled_objectid();
 	SELECT * FROM trap.flake_presets;
 	SELECT * FROM trap.flake_columns('trap.flake_default');
 	SELECT * FROM trap.flake_columns('trap.ids');
@@ -678,7 +681,10 @@ my @rights = (
 	[ 'SC', 'SELECT ext.flake_lease($$a$$), ext.flake_renew($$a$$, $$1 h$$), ext.flake_release($$a$$)' ],
 	[ 'S', 'SELECT ext.flake_lease($$a$$, $$1 h$$, $$app.g$$)' ],
 	[ 'SC', 'SELECT FROM ext.flake_leases' ],
+	[ 'SCDOGUP', 'SELECT ext.flake_settled(), ext.flake_settled(shard => 5, generator => $$ext.flake_default$$), ext.flake_settled_uuid()' ],
+	[ 'SGU', 'SELECT ext.flake_settled($$app.g$$), ext.flake_tail(0, $$app.g$$)' ],
 	[ 'SC', 'SELECT FROM ext.flake_stat' ],
+	[ 'SC', 'SELECT FROM ext.flake_unsettled' ],
 	[ 'SC', 'SELECT ext.flake_stat_reset()' ],
 	[ 'S', 'SELECT ext.flake_accept_clock()' ],
 	[ 'SC', 'INSERT INTO ext.flake_shard_state VALUES ($$app.g$$, 9, false, 1, now())' ],

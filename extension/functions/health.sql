@@ -192,6 +192,21 @@ FROM shards s
 WHERE s.ahead > s.max_ahead * 2 / 3 AND s.ahead <= s.max_ahead + interval '1 s' AND s.ahead > interval '0'
 GROUP BY s.generator
 UNION ALL
+SELECT 'warning'::text, 'unsettled'::text, coalesce(u.generator::text, 'flakeid'::text),
+       format('Transactions that have held back flake_settled() for more than five minutes: %s. The first is %s, since %s%s.'::text,
+              count(*),
+              (array_agg(coalesce('process '::text || u.pid::text, format('the prepared transaction %L'::text, u.prepared))
+                         ORDER BY u.since))[1],
+              min(u.since),
+              (array_agg(', from id '::text || u.from_id::text || ' on'::text ORDER BY u.since))[1]),
+       'Readers get no rows with later ids. The view "flake_unsettled" has the transactions. End them: with pg_terminate_backend(), or COMMIT PREPARED or ROLLBACK PREPARED.'::text
+FROM (SELECT h.generator, h.pid, p.gid AS prepared, coalesce(h.since, p.prepared) AS since, h.from_id
+      FROM @extschema@._flake_holders() h
+      LEFT JOIN pg_catalog.pg_prepared_xacts p ON p.transaction = h.xid
+      WHERE h.is_asked) u, settings e
+WHERE u.since < e.now - interval '5 min'
+GROUP BY u.generator
+UNION ALL
 SELECT 'notice'::text, 'require_attach_off'::text, 'flakeid.require_attach'::text,
        'Shards were attached or detached here, and any other shard can still be minted here, by mistake.'::text,
        'Attach the shards that this server mints with flake_attach(), and set flakeid.require_attach = on.'::text

@@ -15,7 +15,7 @@ AS 'MODULE_PATHNAME', 'flake_settled'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED SUPPORT @extschema@._flake_settled_support;
 
 COMMENT ON FUNCTION @extschema@.flake_settled(regclass) IS
-'up to where ids are settled: every id at or below it that this server has minted or will mint is of a transaction that has ended, and the statement that calls this sees its rows; null if no id was minted yet, or if none is known for the statement''s snapshot; errors: 0A000 for a layout without time with several shards, 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 53200 out of shared memory, 55000 while a change to it is not committed';
+'up to where ids are settled: every id at or below it that this server has minted or will mint is of a transaction that has ended, and the statement that calls this sees its rows; null if no id was minted yet, or if none is known for the statement''s snapshot; errors: 0A000 for a layout without time with several shards, 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@.flake_settled(generator regclass, shard int)
 RETURNS bigint
@@ -23,7 +23,7 @@ AS 'MODULE_PATHNAME', 'flake_settled_of_shard'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_settled(regclass, int) IS
-'the same for the ids of one shard; errors: as flake_settled(generator), but 0A000, and 22003 if the layout has no such shard';
+'the same for the ids of one shard; in a layout with time as for all shards; errors: 22003 shard out of range, and those of flake_settled(generator) but 0A000';
 
 CREATE FUNCTION @extschema@.flake_tail(after bigint,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -32,7 +32,7 @@ AS 'MODULE_PATHNAME', 'flake_tail'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED SUPPORT @extschema@._flake_settled_support;
 
 COMMENT ON FUNCTION @extschema@.flake_tail(bigint, regclass) IS
-'up to where a reader can read on who has read up to an id: flake_settled(), in a layout without time that of the id''s shard; errors: as flake_settled(generator), but 0A000, and 55000 if the id is above all that is settled, so that rows may have been missed';
+'flake_settled() for a reader who has read up to the id after; in a layout without time, of that id''s shard; errors: 55000 if after is above all that is settled, so that rows may have been missed, and those of flake_settled(generator) but 0A000';
 
 CREATE FUNCTION @extschema@.flake_settled_uuid()
 RETURNS uuid
@@ -40,7 +40,7 @@ AS 'MODULE_PATHNAME', 'flake_settled_uuid'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_settled_uuid() IS
-'up to where ids of flake_uuid() are settled, of those that were minted in this database: see flake_settled(); null and errors as there';
+'up to where ids of flake_uuid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@.flake_settled_objectid()
 RETURNS text
@@ -48,17 +48,18 @@ AS 'MODULE_PATHNAME', 'flake_settled_objectid'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_settled_objectid() IS
-'up to where ids of flake_objectid() are settled, of those that were minted in this database: see flake_settled(); null and errors as there';
+'up to where ids of flake_objectid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@._flake_holders(
     OUT generator regclass, OUT shard int, OUT pid int, OUT xid xid,
-    OUT since timestamptz, OUT from_id bigint, OUT from_time timestamptz)
+    OUT since timestamptz, OUT from_id bigint, OUT from_time timestamptz,
+    OUT is_asked boolean)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_holders_of_database'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_holders() IS
-'the open transactions of this database that have minted, and from which id on they hold back what is settled; for the view flake_unsettled';
+'the open transactions of this database that have minted, and from which id on they hold back what is settled; is_asked says whether somebody has asked since the server''s start; for the views flake_unsettled and flake_health';
 
 CREATE VIEW @extschema@.flake_unsettled AS
 SELECT h.generator,
@@ -79,7 +80,7 @@ COMMENT ON COLUMN @extschema@.flake_unsettled.generator IS 'the generator''s seq
 COMMENT ON COLUMN @extschema@.flake_unsettled.shard IS 'logical shard, in a layout without time; else null';
 COMMENT ON COLUMN @extschema@.flake_unsettled.pid IS 'the process; null if the transaction is prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.prepared IS 'the name that PREPARE TRANSACTION has given it; null if it is not prepared';
-COMMENT ON COLUMN @extschema@.flake_unsettled.since IS 'when the statement began that minted first; of a prepared transaction from before a restart when it was prepared';
+COMMENT ON COLUMN @extschema@.flake_unsettled.since IS 'when the statement began that minted first from it; of a prepared transaction from before a restart when it was prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.from_id IS 'its ids are not below this; null for wide ids';
 COMMENT ON COLUMN @extschema@.flake_unsettled.from_time IS 'nor is their time before this; null without time';
 COMMENT ON COLUMN @extschema@.flake_unsettled.application_name IS 'the application of the process, as pg_stat_activity has it';

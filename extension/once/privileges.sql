@@ -29,6 +29,7 @@ BEGIN
                   '@extschema@._flake_clock_guard()'::regprocedure,
                   '@extschema@._flake_stat_slots()'::regprocedure,
                   '@extschema@._flake_health_elsewhere()'::regprocedure,
+                  '@extschema@._flake_holders()'::regprocedure,
                   '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
         CROSS JOIN LATERAL aclexplode(o.acl) AS e
         WHERE e.grantee <> o.owner
@@ -52,7 +53,8 @@ GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extown
 GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
     @extschema@.flake_shards, @extschema@.flake_shard_map TO PUBLIC;
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
-GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_health TO pg_monitor, @extowner@;
+GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled,
+    @extschema@.flake_health TO pg_monitor, @extowner@;
 
 -- flake_rewind() and flake_accept_restore() are for superusers only; so is
 -- flake_accept_clock(), until they grant it.
@@ -65,5 +67,6 @@ GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner
 -- What other users mint
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_health_elsewhere() TO pg_monitor, @extowner@;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_holders() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_clock_guard() TO pg_monitor, @extowner@;
 GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;

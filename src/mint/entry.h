@@ -64,8 +64,8 @@ typedef struct Horizon
 	pg_atomic_uint64 value;		/* packed: no id may be above */
 	pg_atomic_uint64 floor;		/* packed: every new id must be above */
 	pg_atomic_uint64 lsn;		/* at least that of the record of value */
-	pg_atomic_uint64 asked;		/* packed: at least each bound given out of what
-								 * is settled, durably; see settled.c */
+	pg_atomic_uint64 asked;		/* packed: at least each bound given out of
+								 * what is settled, durably; see settled.c */
 	pg_atomic_uint64 refused;	/* claims refused before there was a slot */
 } Horizon;
 
@@ -95,7 +95,8 @@ typedef struct Settled
 	int64		latest;			/* packed: the latest bound that was found */
 	int64		confirmed;		/* packed: a horizon that standbys have */
 	int64		pending;		/* packed: one that they may not have yet */
-	uint64		pending_lsn;	/* with this it is confirmed; 0 if there is none */
+	uint64		pending_lsn;	/* with this it is confirmed; 0 if there is
+								 * none */
 } Settled;
 
 /* What a process, or a prepared transaction, has minted from. */
@@ -104,7 +105,8 @@ typedef struct Settled
 typedef struct Holder
 {
 	pg_atomic_uint64 above[FLAKE_HOLDS];	/* packed: all its ids are;
-											 * FLAKE_HOLDS_NOTHING if it has none */
+											 * FLAKE_HOLDS_NOTHING if it has
+											 * none */
 	FlakeKey	key[FLAKE_HOLDS];
 	TimestampTz since[FLAKE_HOLDS];
 	Oid			database;		/* of a process that holds more than fits, */

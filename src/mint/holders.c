@@ -321,7 +321,10 @@ flake_holders_least(Oid generator, int32 shard, int64 packed)
 	for (int i = 0; i < flake_holders->nprocesses; i++)
 		packed = least_of(&flake_holders->processes[i].holder, &key, packed);
 
-	/* After the processes: a transaction's entry is copied, and then removed there. */
+	/*
+	 * After the processes: a transaction's entry is copied, and then removed
+	 * there.
+	 */
 	if (flake_holders->nprepared == 0)
 		return packed;
 	pg_read_barrier();
@@ -363,6 +366,7 @@ list_holder(List *list, Holder *holder, int pid, TransactionId xid)
 		info = palloc0(sizeof(HolderInfo));
 		info->overflow = true;
 		info->above = FLAKE_PACKED_NONE;
+		info->since = holder->since[FLAKE_HOLDS - 1];
 		info->pid = pid;
 		info->xid = xid;
 		list = lappend(list, info);

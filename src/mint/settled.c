@@ -151,8 +151,34 @@ flake_settled_find(Generator *generator, int32 shard, Slot *slot)
 
 	if (result.any_is_known)
 		result.is_known = flake_settled_for_snapshot(&settled->key, epoch, result.latest,
-													&result.bound);
+													 &result.bound);
 	return result;
+}
+
+/* Who holds, and whether somebody wants to know. */
+typedef struct Asked
+{
+	const HolderInfo *holder;
+	bool		is_asked;
+} Asked;
+
+static void
+look_if_asked(Settled *settled, void *arg)
+{
+	Asked	   *asked = arg;
+
+	if (asked->holder->overflow ||
+		memcmp(&settled->key, &asked->holder->key, sizeof(FlakeKey)) == 0)
+		asked->is_asked = true;
+}
+
+bool
+flake_settled_is_asked(const HolderInfo *holder)
+{
+	Asked		asked = {.holder = holder};
+
+	flake_shmem_each_settled(look_if_asked, &asked);
+	return asked.is_asked;
 }
 
 /* The greatest bound that was found for a generator. */

@@ -12,6 +12,7 @@
 #define FLAKEID_SETTLED_H
 
 #include "mint/generator.h"
+#include "mint/holders.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -37,6 +38,12 @@ typedef struct SettledBound
  * ERROR 53200 if shared memory is used up.
  */
 extern SettledBound flake_settled_find(Generator *generator, int32 shard, Slot *slot);
+
+/*
+ * Whether somebody has asked for a bound that an open transaction holds back, since
+ * the server started.
+ */
+extern bool flake_settled_is_asked(const HolderInfo *holder);
 
 /*
  * The greatest packed value that may have been given out as a bound, of a

@@ -220,7 +220,7 @@ database_of_key(const FlakeKey *key)
 }
 
 static void
-lock_tag_of_database(LOCKTAG * tag, Oid database)
+lock_tag_of_database(LOCKTAG *tag, Oid database)
 {
 	SET_LOCKTAG_OBJECT(*tag, InvalidOid, DatabaseRelationId, database, 0);
 }
@@ -271,7 +271,7 @@ generator_exists(Oid generator)
 
 /* Whether this transaction may be the one that is dropping a relation. */
 static bool
-dropped_by_us(const LOCKTAG * relation)
+dropped_by_us(const LOCKTAG *relation)
 {
 #if PG_VERSION_NUM >= 170000
 	return LockHeldByMe(relation, AccessExclusiveLock, false);

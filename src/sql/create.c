@@ -236,6 +236,6 @@ flake_create_generator(PG_FUNCTION_ARGS)
 
 	if (above != FLAKE_PACKED_NONE)
 		flake_generator_raise(flake_generator_look(address.objectId,
-												  fcinfo->flinfo->fn_oid), above);
+												   fcinfo->flinfo->fn_oid), above);
 	PG_RETURN_OID(address.objectId);
 }

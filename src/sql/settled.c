@@ -184,7 +184,6 @@ find_early(const FuncExpr *call)
 {
 	Oid			sequence;
 	FlakeLayout layout;
-	Generator  *generator;
 
 	if (call->args == NIL || !IsA(llast(call->args), Const) ||
 		((Const *) llast(call->args))->consttype != REGCLASSOID ||
@@ -198,7 +197,8 @@ find_early(const FuncExpr *call)
 		flake_layout_has_time(&layout) &&
 		pg_class_aclmask(sequence, GetUserId(), ACL_SELECT | ACL_USAGE, ACLMASK_ANY) != 0)
 	{
-		generator = flake_generator_read(sequence, call->funcid);
+		Generator  *generator = flake_generator_read(sequence, call->funcid);
+
 		(void) flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
 	}
 	UnlockRelationOid(sequence, AccessShareLock);
@@ -215,12 +215,12 @@ flake_settled_support(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(NULL);
 }
 
-#define HOLDER_COLUMNS	7
+#define HOLDER_COLUMNS	8
 
 /*
  * _flake_holders()
  *	returns setof record (generator regclass, shard int, pid int, xid xid,
- *	since timestamptz, from_id bigint, from_time timestamptz)
+ *	since timestamptz, from_id bigint, from_time timestamptz, is_asked boolean)
  */
 Datum
 flake_holders_of_database(PG_FUNCTION_ARGS)
@@ -259,6 +259,7 @@ flake_holders_of_database(PG_FUNCTION_ARGS)
 		nulls[4] = info->since == 0;
 		values[4] = TimestampTzGetDatum(info->since);
 		nulls[5] = nulls[6] = true;
+		values[7] = BoolGetDatum(flake_settled_is_asked(info));
 		if (!info->overflow && info->above != FLAKE_PACKED_NONE &&
 			from >= flake_layout_min_packed(&layout) &&
 			from <= flake_layout_max_packed(&layout))
