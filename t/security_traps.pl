@@ -746,6 +746,38 @@ is( join('', ask(
 			  . ' SELECT ext.flake_id(5) > 0, ext.flake_detach(6) IS NULL, ext.flake_advance($$ext.flake_default$$, 5) IS NULL, ext.flake_lease($$a$$) IS NULL; ROLLBACK')),
 	't|f|f|f',
 	'the creator still may when PUBLIC may no longer mint');
+
+# A creator can make functions of her own members of the extension.  One that has the
+# name of flakeid's is taken for none of them.
+$node->safe_psql(
+	'roles', q{
+	SET SESSION AUTHORIZATION creator;
+	CREATE SCHEMA hers;
+	CREATE FUNCTION hers.flake_shard() RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 5; END';
+	CREATE FUNCTION hers.flake_shard(bigint, bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 5; END';
+	CREATE FUNCTION hers.flake_id(int) RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN 5; END';
+	ALTER EXTENSION flakeid ADD FUNCTION hers.flake_shard();
+	ALTER EXTENSION flakeid ADD FUNCTION hers.flake_shard(bigint, bigint);
+	ALTER EXTENSION flakeid ADD FUNCTION hers.flake_id(int);
+	CREATE TABLE hers.a (id bigint DEFAULT ext.flake_id(9), CHECK (hers.flake_shard() = 9));
+	CREATE TABLE hers.b (id bigint DEFAULT ext.flake_id(9), CHECK (hers.flake_shard(id, 140000000000000) = 9));
+	CREATE TABLE hers.c (id bigint DEFAULT hers.flake_id(9));
+});
+is( $node->safe_psql(
+		'roles',
+		q{SELECT count(*), count(s.attribute), count(s.layout) FROM pg_constraint k, LATERAL ext._flake_checked_shards(k.conbin) s WHERE k.connamespace = 'hers'::regnamespace;
+		SELECT count(ext._flake_minted_shard(d.adbin)) FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid WHERE c.relnamespace = 'hers'::regnamespace;
+		SELECT count(*) > 0 FROM ext.flake_renumber('{9}', '{19}', dry_run => true)}),
+	"2|0|0\n2\nt",
+	'functions that a creator has made members of the extension are not its own');
+$node->safe_psql(
+	'roles', q{
+	SET SESSION AUTHORIZATION creator;
+	ALTER EXTENSION flakeid DROP FUNCTION hers.flake_shard();
+	ALTER EXTENSION flakeid DROP FUNCTION hers.flake_shard(bigint, bigint);
+	ALTER EXTENSION flakeid DROP FUNCTION hers.flake_id(int);
+	DROP SCHEMA hers CASCADE;
+});
 end_session($session_of_all);
 note "$tried combinations of role and command";
 

@@ -23,7 +23,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_depend.h"
-#include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -32,6 +31,7 @@
 #include "mint/entry.h"
 #include "parser/parse_func.h"
 #include "sql/columns.h"
+#include "sql/stored_call.h"
 #include "trust/search.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -133,22 +133,6 @@ add_defaults(List *columns, Oid class, Oid object)
 	return columns;
 }
 
-/* The owner of a function written in C; InvalidOid for other functions. */
-static Oid
-c_function_owner(Oid function)
-{
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
-	Form_pg_proc form;
-	Oid			owner;
-
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	owner = form->prolang == ClanguageId ? form->proowner : InvalidOid;
-	ReleaseSysCache(tuple);
-	return owner;
-}
-
 /*
  * A function of the extension that function belongs to: of that name in the
  * same schema, and not somebody else's, whose schema it may be.
@@ -163,10 +147,7 @@ own_function(const char *name, int nargs, Oid function)
 										PointerGetDatum(arguments),
 										ObjectIdGetDatum(get_func_namespace(function)));
 
-	if (!OidIsValid(found) ||
-		c_function_owner(found) != c_function_owner(function) ||
-		getExtensionOfObject(ProcedureRelationId, found) !=
-		getExtensionOfObject(ProcedureRelationId, function))
+	if (!OidIsValid(found) || !flake_is_own_function(found, function))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_FUNCTION),
 				 errmsg("function %s does not exist",

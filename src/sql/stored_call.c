@@ -18,6 +18,7 @@
 
 #include "access/detoast.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -28,6 +29,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_minted_shard);
 PG_FUNCTION_INFO_V1(flake_checked_shards);
@@ -47,6 +49,30 @@ read_tree(Datum nodes, Size longest)
 	return stringToNode(TextDatumGetCString(nodes));
 }
 
+bool
+flake_is_own_function(Oid other, Oid function)
+{
+	Oid			oids[] = {other, function};
+	Oid			owners[2];
+	Oid			schemas[2];
+
+	for (int i = 0; i < 2; i++)
+	{
+		HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(oids[i]));
+		Form_pg_proc form;
+
+		if (!HeapTupleIsValid(tuple))
+			return false;
+		form = (Form_pg_proc) GETSTRUCT(tuple);
+		owners[i] = form->prolang == ClanguageId ? form->proowner : InvalidOid;
+		schemas[i] = form->pronamespace;
+		ReleaseSysCache(tuple);
+	}
+	return OidIsValid(owners[0]) && owners[0] == owners[1] && schemas[0] == schemas[1] &&
+		getExtensionOfObject(ProcedureRelationId, other) ==
+		getExtensionOfObject(ProcedureRelationId, function);
+}
+
 /* A node that is a call of the extension's function of that name, or NULL. */
 static FuncExpr *
 own_call(Node *node, const char *name, Oid function)
@@ -58,8 +84,7 @@ own_call(Node *node, const char *name, Oid function)
 		return NULL;
 	called = get_func_name(call->funcid);
 	if (called == NULL || strcmp(called, name) != 0 ||
-		getExtensionOfObject(ProcedureRelationId, call->funcid) !=
-		getExtensionOfObject(ProcedureRelationId, function))
+		!flake_is_own_function(call->funcid, function))
 		return NULL;
 	return call;
 }
@@ -196,14 +221,12 @@ flake_checked_shards(PG_FUNCTION_ARGS)
 	}
 	if (shards != NULL)
 		call = own_call(linitial(compared), "flake_shard", fcinfo->flinfo->fn_oid);
-	if (call != NULL)
+	if (call != NULL && call->args != NIL)
 	{
 		attribute = column_of(linitial(call->args));
 		if (list_length(call->args) > 1)
 		{
-			Node	   *argument = lsecond(call->args);
-
-			layout = constant(argument, exprType(argument));
+			layout = constant(lsecond(call->args), TupleDescAttr(desc, 2)->atttypid);
 			if (layout == NULL)
 				attribute = InvalidAttrNumber;
 		}

@@ -15,6 +15,13 @@
 #pragma GCC visibility push(hidden)
 
 /*
+ * Whether a function is of the extension that another one belongs to: written in
+ * C, in the same schema and of the same owner.  Membership alone says nothing, as an
+ * extension's creator can add functions to it.
+ */
+extern bool flake_is_own_function(Oid other, Oid function);
+
+/*
  * The call of flake_id() that a default consists of, but for coercions that nobody
  * has written; NULL if it is anything else.  nodes is a pg_node_tree.
  */
