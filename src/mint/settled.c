@@ -204,10 +204,15 @@ bool
 flake_settled_given_out(const Generator *generator, int64 *bound)
 {
 	GivenOut	given_out = {.generator = generator->key,.bound = FLAKE_PACKED_NONE};
+	int64		asked = (int64) pg_atomic_read_u64(&generator->horizon.shared->asked);
 
-	/* The first bound after a start is not below those from before. */
+	/*
+	 * The first bound after a start is not below those from before.  But
+	 * without time that is so for each shard, and not all were asked again.
+	 */
 	flake_shmem_each_settled(find_given_out, &given_out);
-	*bound = given_out.bound != FLAKE_PACKED_NONE ? given_out.bound
-		: (int64) pg_atomic_read_u64(&generator->horizon.shared->asked);
+	*bound = given_out.bound;
+	if (*bound == FLAKE_PACKED_NONE || !flake_layout_has_time(&generator->layout))
+		*bound = Max(*bound, asked);
 	return *bound != FLAKE_PACKED_NONE;
 }
