@@ -212,7 +212,9 @@ flake_settled_given_out(const Generator *generator, int64 *bound)
 	 */
 	flake_shmem_each_settled(find_given_out, &given_out);
 	*bound = given_out.bound;
-	if (*bound == FLAKE_PACKED_NONE || !flake_layout_has_time(&generator->layout))
+	if (*bound == FLAKE_PACKED_NONE ||
+		(!flake_layout_has_time(&generator->layout) &&
+		 flake_layout_max_shard(&generator->layout) > 0))
 		*bound = Max(*bound, asked);
 	return *bound != FLAKE_PACKED_NONE;
 }
