@@ -207,7 +207,8 @@ before_prepare(void)
 	PreparedHolder *prepared;
 	TransactionId xid;
 
-	if (holds == 0)
+	/* Where no transaction can be prepared, PostgreSQL says so. */
+	if (holds == 0 || flake_holders->nprepared == 0)
 		return;
 	holder = my_holder();
 	xid = GetTopTransactionId();

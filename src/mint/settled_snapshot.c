@@ -63,6 +63,10 @@ typedef struct KnownBounds
 	KnownBound	bounds[KNOWN_BOUNDS];
 } KnownBounds;
 
+/* A session that asks about more than so many at a time forgets all of them. */
+#define MOST_KNOWN		1000
+
+static MemoryContext known_context = NULL;
 static HTAB *known_bounds = NULL;
 
 /*
@@ -131,13 +135,21 @@ find_known(uint64 epoch)
 	KnownBounds *known;
 	bool		found;
 
+	/* Without them a bound is found later, or a lower one is used. */
+	if (known_bounds != NULL && hash_get_num_entries(known_bounds) >= MOST_KNOWN)
+	{
+		MemoryContextDelete(known_context);
+		known_bounds = NULL;
+	}
 	if (known_bounds == NULL)
 	{
 		HASHCTL		control;
 
+		known_context = AllocSetContextCreate(TopMemoryContext, "flakeid bounds",
+											  ALLOCSET_DEFAULT_SIZES);
 		control.keysize = sizeof(uint64);
 		control.entrysize = sizeof(KnownBounds);
-		control.hcxt = TopMemoryContext;
+		control.hcxt = known_context;
 		known_bounds = hash_create("flakeid known bounds", 16, &control,
 								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
@@ -162,7 +174,7 @@ remember(KnownBounds *known, int64 bound)
 	latest.next = ReadNextFullTransactionId();
 	latest.xmax = snapshot.xmax;
 	latest.nrunning = (int) snapshot.xcnt;
-	latest.running = MemoryContextAlloc(TopMemoryContext,
+	latest.running = MemoryContextAlloc(known_context,
 										Max(snapshot.xcnt, 1) * sizeof(TransactionId));
 	memcpy(latest.running, snapshot.xip, snapshot.xcnt * sizeof(TransactionId));
 	qsort(latest.running, snapshot.xcnt, sizeof(TransactionId), xidComparator);

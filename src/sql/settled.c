@@ -10,6 +10,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_type.h"
@@ -20,11 +21,13 @@
 #include "mint/generator.h"
 #include "mint/holders.h"
 #include "mint/settled.h"
+#include "mint/shmem.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
 #include "sql/wide.h"
 #include "storage/lmgr.h"
+#include "trust/relation.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -62,12 +65,14 @@ get_generator(FunctionCallInfo fcinfo, int argument)
 static SettledBound
 find_bound(Generator *generator, int32 shard)
 {
-	GeneratorSlot slot;
-
 	if (flake_layout_has_time(&generator->layout))
 		return flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
-	slot = *flake_generator_slot(generator, shard);
-	return flake_settled_find(generator, shard, slot.slot);
+
+	/*
+	 * Not flake_generator_slot(), which registers a transaction that has
+	 * minted.
+	 */
+	return flake_settled_find(generator, shard, flake_shmem_slot(generator->key, shard));
 }
 
 /* The last id of a packed value. */
@@ -175,6 +180,17 @@ flake_settled_objectid(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(flake_last_objectid(tick)));
 }
 
+/* Whether this transaction has changed the sequence, and cannot ask before it commits. */
+static bool
+has_new_file(Oid sequence)
+{
+	Relation	rel = relation_open(sequence, NoLock);
+	bool		result = flake_has_new_file(rel);
+
+	relation_close(rel, NoLock);
+	return result;
+}
+
 /*
  * Finds a bound while a statement is planned, so that there is one when it takes
  * its snapshot (S5).  What is wrong with the call is for the call to say.
@@ -190,18 +206,20 @@ find_early(const FuncExpr *call)
 		((Const *) llast(call->args))->constisnull)
 		return;
 	sequence = DatumGetObjectId(((Const *) llast(call->args))->constvalue);
+
+	/* The lock is the one that the call takes: it is not waited for here. */
 	if (RecoveryInProgress() || IsInParallelMode() ||
-		!ConditionalLockRelationOid(sequence, AccessShareLock))
+		!ConditionalLockRelationOid(sequence, RowExclusiveLock))
 		return;
 	if (flake_generator_layout(sequence, call->funcid, true, &layout) &&
-		flake_layout_has_time(&layout) &&
+		flake_layout_has_time(&layout) && !has_new_file(sequence) &&
 		pg_class_aclmask(sequence, GetUserId(), ACL_SELECT | ACL_USAGE, ACLMASK_ANY) != 0)
 	{
 		Generator  *generator = flake_generator_read(sequence, call->funcid);
 
 		(void) flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
 	}
-	UnlockRelationOid(sequence, AccessShareLock);
+	UnlockRelationOid(sequence, RowExclusiveLock);
 }
 
 /* _flake_settled_support(internal) returns internal */
