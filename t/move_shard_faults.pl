@@ -564,6 +564,53 @@ stopped('the source crashes in step 7',
 unblock('beta');
 completes('the source crashes in step 7', 39);
 
+# Nobody is left to let writers in.  A default has come to name another's generator.
+foreach my $undo (0, 1)
+{
+	my $shard = 56 + $undo;
+	my $name = 'the source crashes with the program in step 7'
+	  . ($undo ? ', --undo' : '');
+	my $state = qq(
+SELECT coalesce((SELECT state FROM flake_shards WHERE generator = 'others.gen'::regclass AND shard = $shard), 'none'));
+
+	if (!$undo)
+	{
+		sql($_, q(
+CREATE SCHEMA others AUTHORIZATION app;
+SET ROLE app;
+SELECT flake_create_generator('others.gen');
+)) foreach keys %node;
+	}
+	sql('alpha', "SELECT flake_detach($shard, 'others.gen')");
+	$run = run_to_step(7, $shard);
+	kill 'STOP', -$run->{pid};
+	$node{alpha}->stop('immediate');
+	kill_program($run, 'with its processes');
+	$node{alpha}->start;
+	is(insert_on('alpha', $shard), '55000', "$name: the source refuses");
+	sql('alpha',
+		"ALTER TABLE photos_$shard.photo ALTER writer SET DEFAULT flake_shard(flake_id($shard, 'others.gen'))"
+	);
+	if ($undo)
+	{
+		moves($name, options($shard), '--undo');
+		nothing_left($name);
+	}
+	else
+	{
+		refuses(
+			$name,
+			qr/is not minted on the source: others\.gen\. /,
+			options($shard));
+	}
+	is(insert_on('alpha', $shard), 'alpha', "$name: a client writes");
+	is(sql('alpha', $state), 'detached',
+		"$name: nothing else is attached");
+	sql('alpha', "ALTER TABLE photos_$shard.photo ALTER writer DROP DEFAULT");
+	unblock('beta');
+	completes($name, $shard);
+}
+
 # Was the attaching committed?  It hangs, or the target crashes; it was.
 foreach my $case ([ 40, 'the target does not answer' ],
 	[ 41, 'the target crashes' ])

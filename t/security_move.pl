@@ -581,6 +581,138 @@ else
 	refuses('she may rename the schema', qr/its owner mallory may rename it/, @renamed);
 }
 
+#
+# Generators of others, and shards that the source does not have
+#
+
+sql($_, 'postgres', 'CREATE ROLE alice') foreach keys %node;
+my $of_alice = q(
+CREATE SCHEMA alice AUTHORIZATION alice;
+GRANT USAGE ON SCHEMA alice TO PUBLIC;
+SET SESSION AUTHORIZATION alice;
+SELECT public.flake_create_generator('alice.gen');
+%s
+RESET SESSION AUTHORIZATION;
+);
+my $made     = sprintf $of_alice, '';
+my $away     = sprintf $of_alice, q(SELECT public.flake_detach(SHARD, 'alice.gen'););
+my $named    = q(CREATE TABLE S.b (id bigint PRIMARY KEY, x bigint DEFAULT flake_id(SHARD, 'alice.gen')););
+my $not_made = qr/whose owners have not made them: alice\.gen of alice\. /;
+my $elsewhere = qr/of these generators is not minted on the source: alice\.gen\. It has gone/;
+
+# The shard of a generator on a server: attached, detached, or none.
+sub state_on
+{
+	my ($where, $generator) = @_;
+
+	return sql($where, "db_$shard",
+		"SELECT coalesce((SELECT state FROM flake_shards WHERE shard = $shard AND generator = '$generator'::regclass), 'none')");
+}
+is_refused("another's generator", $not_made,
+	target => $made, boss => $made, mallory => $named);
+my @others = shard(target => $away, boss => $away, mallory => $named);
+refuses("another's shard", $not_made, @others);
+refuses("another's shard, named", $elsewhere, @others, '--generator=alice.gen');
+moves("another's shard: --undo", @others, '--undo');
+is(state_on($_, 'alice.gen'), 'detached', "another's shard: not attached on $_")
+  foreach keys %node;
+is_moved("another's generator, named", ['--generator=alice.gen'],
+	target => $made, boss => $made, mallory => $named);
+is(state_on('beta', 'alice.gen'), 'attached', "another's generator, named: the target mints");
+is_moved('a generator of the owner of the table', [],
+	target => $made,
+	boss   => $made,
+	later  => "$named ALTER TABLE S.b OWNER TO alice");
+
+# She detaches it when the move has begun.
+@others = shard(target => $made, boss => $made, mallory => $named);
+$blocker = stop_at_slot();
+$run     = start_program(@others, '--generator=alice.gen');
+wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot', 'transactionid');
+sql('alpha', "db_$shard", "SET SESSION AUTHORIZATION alice; SELECT flake_detach($shard, 'alice.gen')");
+end_session($blocker);
+ok(!finish_program($run), 'a shard detached meanwhile: it stops');
+like($printed, qr/shard $shard of generator alice\.gen is not minted on the source any more/,
+	'a shard detached meanwhile: it says why');
+is(sql('alpha', "db_$shard", "INSERT INTO s_$shard.t DEFAULT VALUES RETURNING flake_shard(id)"),
+	$shard, 'a shard detached meanwhile: a client writes');
+refuses('a shard detached meanwhile, run again', $elsewhere, @others, '--generator=alice.gen');
+moves('a shard detached meanwhile, --undo', @others, '--undo');
+is(state_on($_, 'alice.gen'), 'detached', "a shard detached meanwhile: not attached on $_")
+  foreach keys %node;
+
+# A copy has no row of the shard.
+my $not_here = qr/shard \d+ is detached on the source: it has gone/;
+is_refused('a copy', $not_here, later => 'SELECT flake_detach_all()');
+is_refused("a copy of another's shards", $elsewhere,
+	target  => $made,
+	boss    => $made,
+	mallory => $named,
+	later   => q(ALTER SEQUENCE alice.gen OWNER TO mallory; ALTER SCHEMA s_SHARD OWNER TO mallory; SELECT flake_detach_all('alice.gen')));
+is_moved('a copy that mints the shard', [], later => 'SELECT flake_detach_all(), flake_attach(SHARD)');
+$node{alpha}->append_conf('postgresql.conf', 'flakeid.require_attach = on');
+$node{alpha}->restart;
+is_refused('flakeid.require_attach', $not_here);
+is_moved('flakeid.require_attach, attached', [], later => 'SELECT flake_attach(SHARD)');
+$node{alpha}->adjust_conf('postgresql.conf', 'flakeid.require_attach', undef);
+$node{alpha}->restart;
+
+# The shard has gone on to a third server; she makes what a move leaves.
+my $system = sql('beta', 'postgres', 'SELECT system_identifier FROM pg_control_system()');
+sub publish_as
+{
+	my ($role, $of) = @_;
+
+	sql('alpha', "db_$shard",
+		"GRANT CREATE ON DATABASE db_$shard TO mallory; DROP PUBLICATION IF EXISTS flakeid_move_$shard;"
+		  . "SET client_min_messages = error; SET SESSION AUTHORIZATION $role;"
+		  . "CREATE PUBLICATION flakeid_move_$shard $of;"
+		  . "COMMENT ON PUBLICATION flakeid_move_$shard IS 'shard $shard, schema s_$shard, is being moved to beta ($system/db_$shard)'");
+	return;
+}
+my $super = sql('alpha', 'postgres', 'SELECT current_user');
+my @gone = shard();
+publish_as('mallory', '');
+refuses('her publication', qr/publication "flakeid_move_$shard" belongs to mallory/, @gone, $_)
+  foreach '--dry-run', '--undo';
+sql('alpha', "db_$shard", "DROP PUBLICATION flakeid_move_$shard");
+moves('without it', @gone);
+my $gone_on = 'the target has had it';
+sql('beta', "db_$shard",
+	"CREATE SUBSCRIPTION flakeid_move_$shard CONNECTION 'dbname=x' PUBLICATION x WITH (connect = false, slot_name = NONE);"
+	  . "COMMENT ON SUBSCRIPTION flakeid_move_$shard IS 'attached; all has been copied'; SELECT flake_detach($shard)");
+sql('alpha', "db_$shard", q(UPDATE flake_shard_map SET server = 'third'));
+refuses("$gone_on, its subscription is left", qr/the target has had shard $shard, which is detached there now/, @gone);
+is(sql('alpha', "db_$shard", "SELECT flake_server($shard)"), 'third', "$gone_on: the map stays");
+sql('beta', "db_$shard", "DROP SUBSCRIPTION flakeid_move_$shard; DROP SCHEMA s_$shard CASCADE");
+foreach my $case ([ 'mallory', '' ], [ $super, '' ], [ $super, "FOR TABLES IN SCHEMA s_$shard" ])
+{
+	publish_as(@$case);
+	refuses("$gone_on, a publication ($case->[1]) of $case->[0]", $not_here, @gone, $_)
+	  foreach '--dry-run', '--undo', '--patience=30';
+	is(state_on('alpha', 'flake_default'), 'detached',
+		"$gone_on, a publication ($case->[1]) of $case->[0]: the source stays closed");
+}
+
+# The target is being moved to from elsewhere, by a subscription of the same name.
+sql('beta', "db_$shard",
+	"CREATE SUBSCRIPTION flakeid_move_$shard CONNECTION 'dbname=x' PUBLICATION x WITH (connect = false, slot_name = NONE)");
+foreach my $case ([ 'mallory', '', qr/belongs to mallory/ ], [ $super, '', qr/does not publish schema/ ])
+{
+	publish_as(@$case);
+	refuses("$gone_on, a subscription, too, a publication of $case->[0]", $case->[2], @gone, $_)
+	  foreach '--dry-run', '--undo', '--patience=30';
+	is(state_on('alpha', 'flake_default'), 'detached',
+		"$gone_on, a subscription, too, a publication of $case->[0]: the source stays closed");
+}
+
+# Her function is not the fence, whatever its text.
+my @fence = shard(boss => 'ALTER SCHEMA s_SHARD OWNER TO mallory');
+moves('her own fence: the move', @fence);
+sql('alpha', "db_$shard", "DROP FUNCTION s_$shard.flakeid_fence() CASCADE; SET SESSION AUTHORIZATION mallory;"
+	  . "CREATE FUNCTION s_$shard.flakeid_fence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN -- 1 of shard $shard: 1\nRAISE EXCEPTION ''x''; END'");
+refuses('her own fence: --drop-source', qr/has no fence/, @fence, '--drop-source');
+
 # A role that gets at every schema, and owns something in it.
 sql('beta', 'postgres', 'GRANT pg_read_all_data TO mallory');
 is_refused(
