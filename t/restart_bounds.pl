@@ -109,10 +109,18 @@ foreach my $max_ahead ('15s', '5s', '2s', '0')
 my $session = new_session($node);
 set_now($now + 100);
 value($session, q(SELECT flake_id(1, 'seconds')));
-my $lsn = value($session, 'SELECT pg_current_wal_insert_lsn()');
-value($session, q(SELECT count(flake_id(1, 'seconds')) FROM generate_series(1, 2000)));
-is(value($session, 'SELECT pg_current_wal_insert_lsn()'),
-	$lsn, 'max_ahead = 0: 2000 ids of one tick need no WAL');
+
+# The server writes something of its own now and then.
+my $lsn;
+my $quiet;
+foreach (1 .. 5)
+{
+	$lsn = value($session, 'SELECT pg_current_wal_insert_lsn()');
+	value($session, q(SELECT count(flake_id(1, 'seconds')) FROM generate_series(1, 2000)));
+	$quiet = value($session, 'SELECT pg_current_wal_insert_lsn()') eq $lsn;
+	last if $quiet;
+}
+ok($quiet, 'max_ahead = 0: 2000 ids of one tick need no WAL');
 end_session($session);
 
 #
