@@ -6,7 +6,7 @@
 # on without the bound loses rows: the counts of both are shown.
 #
 # In the environment:
-#   SETTLED_SECONDS   how long there are faults, by default 24: each once or twice
+#   SETTLED_SECONDS   how long there are faults, by default 16: each once or twice
 
 use strict;
 use warnings;
@@ -19,7 +19,7 @@ use TailClient;
 use Test::More;
 use Time::HiRes qw(usleep time);
 
-my $seconds = $ENV{SETTLED_SECONDS} || 24;
+my $seconds = $ENV{SETTLED_SECONDS} || 16;
 my $directory = PostgreSQL::Test::Utils::tempdir('tail');
 my $clock = new_clock();
 my $node = start_server(
