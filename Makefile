@@ -124,6 +124,7 @@ REGRESS = \
 	migrate_kept \
 	replace_ids \
 	partition \
+	planner \
 	zones \
 	text \
 	seal \

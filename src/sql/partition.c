@@ -1,7 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * partition.c
- *	  What partitions by time need that SQL does not have.
+ *	  What partitions by time or by shard need that SQL does not have.
+ *
+ * Partitions by shard are PARTITION BY HASH (id flake_shard_ops), an operator
+ * class whose hash of an id is its shard.  Its equality is that of bigint.  So
+ * PostgreSQL takes "id = X" for a condition on the partition key, and prunes by
+ * it, which it cannot do for a key that is an expression: flake_shard(id).
+ *
+ * The class has no hash function of 32 bits (support function 1).  With one, it
+ * could be chosen for hash joins, as it has bigint's own operator, and all ids of
+ * a shard would collide.  See get_op_hash_functions() in lsyscache.c.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -12,13 +21,17 @@
 #include "access/htup_details.h"
 #include "catalog/pg_partitioned_table.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
+#include "layout/layout.h"
+#include "layout/preset.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_check_partitioned);
+PG_FUNCTION_INFO_V1(flake_shard_hash);
 
 /* Whether a relation is PARTITION BY RANGE of one column of type bigint. */
 static bool
@@ -54,4 +67,27 @@ flake_check_partitioned(PG_FUNCTION_ARGS)
 				 errhint("Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.")));
 	}
 	PG_RETURN_VOID();
+}
+
+/*
+ * _flake_shard_hash(id bigint, seed bigint) returns bigint
+ *
+ * A row's partition is hash_combine64(0, hash) modulo the number of partitions:
+ * compute_partition_hash_value() in partbounds.c.  That adds a constant, which is
+ * taken off here, so that the partition is the shard modulo that number.  Rows stay
+ * where they are stored, so neither may change.
+ */
+Datum
+flake_shard_hash(PG_FUNCTION_ARGS)
+{
+	static FlakeLayout layout;
+	static bool is_known = false;
+
+	if (!is_known)
+	{
+		layout = flake_preset_layout(flake_preset_find("instagram"));
+		is_known = true;
+	}
+	PG_RETURN_INT64((int64) ((uint64) flake_layout_shard(&layout, PG_GETARG_INT64(0)) -
+							 hash_combine64(0, 0)));
 }

@@ -138,6 +138,7 @@ my %arguments = (
 	'_flake_renumbered(regclass, integer[], integer[], regrole[])' =>
 	  [ map { [ $_, "'{3}'", "'{4{n}}'", "'{}'" ] } @generators ],
 	'_flake_meanings(oid[])' => [ map { ["ARRAY[$_\::regclass::oid]"] } @parts ],
+	'_flake_shard_hash(bigint, bigint)' => [ [ 0, 0 ] ],
 	'_flake_shard_checks(oid[], name[], integer[], integer[], integer[])' =>
 	  [ map { [ "ARRAY[$_\::regclass::oid]", "'{id}'", "'{3}'", "'{3}'", "'{4{n}}'" ] } @parts ],
 	'_flake_lock_shard(_flake_ticket, integer, regclass)' =>
