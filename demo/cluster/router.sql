@@ -18,7 +18,7 @@ CREATE EXTENSION plproxy;
 
 
 -- The map: which of the 64 shards are where.  It changes when shards are moved; see
--- docs/sharding.md.
+-- docs/plproxy.md.
 
 CREATE SERVER alpha FOREIGN DATA WRAPPER plproxy OPTIONS (p0 :'alpha');
 CREATE SERVER beta  FOREIGN DATA WRAPPER plproxy OPTIONS (p0 :'beta');
