@@ -343,6 +343,50 @@ is(value($session, "SELECT count(*) $join $of_one"), 3, 'and its children');
 value($session, 'RESET ALL');
 
 #
+# Partitioned by flake_shard_ops, the id alone is enough.
+#
+
+value(
+	$session, q(
+CREATE TABLE picture (id bigint, user_id bigint, title text)
+	PARTITION BY HASH (id flake_shard_ops);
+CREATE TABLE note (id bigint, photo_id bigint, body text)
+	PARTITION BY HASH (photo_id flake_shard_ops);
+));
+foreach my $n (@shards)
+{
+	value($session,
+		"CREATE FOREIGN TABLE ${_}_$n PARTITION OF $_ FOR VALUES WITH (MODULUS 4, REMAINDER $n) SERVER $home{$n}"
+		  . " OPTIONS (schema_name 'album_$n', table_name '"
+		  . ($_ eq 'note' ? 'comment' : 'photo') . "')")
+	  foreach qw(picture note);
+}
+is( value(
+		$session,
+		q(SELECT count(*), bool_and(tableoid::regclass::text = 'picture_' || flake_shard(id)) FROM picture)
+	),
+	value($session, 'SELECT count(*), true FROM photo'),
+	'flake_shard_ops: each row is in the partition of its shard');
+is(partitions(plan_of("SELECT * FROM picture WHERE id = $id")),
+	"picture_$shard", 'by id: one partition');
+is( partitions(plan_of("UPDATE picture SET title = 'seven' WHERE id = $id")),
+	"picture_$shard",
+	'UPDATE: one partition');
+value($session,
+		'ANALYZE picture, note; SET enable_partitionwise_join = on;'
+	  . ' SET enable_hashjoin = off; SET enable_mergejoin = off;'
+	  . ' SET enable_nestloop = off');
+$join = 'FROM picture JOIN note ON photo_id = picture.id';
+is(scalar(grep { / INNER JOIN / } remote(plan_of("SELECT title, body $join"))),
+	4, 'parents and children are joined by their servers');
+is( partitions(plan_of("SELECT title, body $join WHERE picture.id = $id")),
+	"note_$shard picture_$shard",
+	'those of one parent: one partition of each');
+is(value($session, "SELECT count(*) $join WHERE picture.id = $id"),
+	3, 'and its children');
+value($session, 'RESET ALL');
+
+#
 # Transactions
 #
 

@@ -153,10 +153,14 @@ my @types = query(qq{
 	WHERE t.typname !~ '^_' AND t.typrelid = 0
 	  AND t.oid IN (SELECT d.objid FROM $members AND d.classid = 'pg_type'::regclass)
 });
+my @classes = query(qq{
+	SELECT opcname FROM pg_opclass o
+	WHERE NOT opcdefault AND o.oid IN (SELECT d.objid FROM $members AND d.classid = 'pg_opclass'::regclass)
+});
 same_set(
-	[ names_of_table('Types, views, tables and sequences') ],
-	[ @relations, @types ],
-	'types, views, tables, sequences');
+	[ names_of_table('Types, operator classes, views, tables and sequences') ],
+	[ @relations, @types, @classes ],
+	'types, operator classes, views, tables, sequences');
 
 # Entries of tables and views have their columns, in order.
 foreach my $relation (
