@@ -116,10 +116,11 @@ sub start_writers
 	return @started;
 }
 
-set_clock($clock{two}, -8);
 my @of_one = start_writers('one');
 my @of_two = start_writers('two');
 wait_for_more($_, 300) foreach @of_one, @of_two;
+set_clock($clock{two}, -8);
+wait_for_more($_, 100) foreach @of_one, @of_two;
 kill9_and_wait($node{one});
 finish_clients(@of_one);
 set_clock($clock{one}, -5);
