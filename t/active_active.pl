@@ -265,7 +265,7 @@ app($_, "ALTER SUBSCRIPTION from_$other{$_} ENABLE") foreach qw(one two);
 foreach my $name (qw(one two))
 {
 	wait_until(
-		sub { slurp_file($node{$name}->logfile) =~ /duplicate key .*"account_email_key"/ },
+		sub { slurp_file($node{$name}->logfile) =~ /unique (?:constraint|index) "account_email_key"/ },
 		"$name has a conflict");
 }
 app($_, 'DELETE FROM account') foreach qw(one two);
