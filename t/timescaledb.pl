@@ -23,7 +23,7 @@ sub conf
 	my ($workers) = @_;
 
 	return qq(
-shared_preload_libraries = '\$libdir/timescaledb'
+shared_preload_libraries = 'timescaledb'
 timescaledb.telemetry_level = off
 timescaledb.enable_compression_ratio_warnings = off
 timescaledb.max_background_workers = $workers
@@ -33,8 +33,8 @@ lc_messages = 'C'
 );
 }
 
-if (!-f `$ENV{PG_CONFIG} --sharedir` =~ s/\s+$//r
-	. '/extension/timescaledb.control')
+chomp(my $share = `pg_config --sharedir`);
+if (!-f "$share/extension/timescaledb.control")
 {
 	die 'TimescaleDB was built, and is not there'
 	  if ($ENV{ENGINE} // '') eq 'timescaledb';
