@@ -248,6 +248,8 @@ my %arguments = (
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
+	'_flake_is_hypertable(oid)' =>
+	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
 	'_flake_linked(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_foreign_code(oid, oid)' =>
@@ -282,6 +284,7 @@ my %arguments = (
 			]
 		} @tickets
 	],
+	'flake_now_id()'                 => [ [] ],
 	'flake_objectid()'               => [ [] ],
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
 	'flake_partitions(regclass, flake_layout)' =>
@@ -384,6 +387,7 @@ my %arguments = (
 	'flake_uuid_from_text(text, integer)' => [ [ "'5'", '62' ] ],
 	'flake_uuid_to_text(uuid, integer)'   =>
 	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ],
+	'flake_width(interval, flake_layout)' => [ [ "'1 h'", @layout ] ],
 	'flake_would_exceed(regclass, integer, bigint)' =>
 	  [ map { [ $_, '3', '5' ] } @generators ]);
 
