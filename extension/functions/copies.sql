@@ -123,19 +123,28 @@ RETURNS SETOF record
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     SELECT f.generator, f.numbers, f.shards, r.accepted_timeline, r.timeline, r.reason
-    FROM (SELECT g.generator, g.ends IS NULL AS numbers,
+    FROM (SELECT g.generator, i.ends IS NULL AS numbers,
                  EXISTS (SELECT FROM @extschema@.flake_shards s WHERE s.generator::pg_catalog.oid OPERATOR(pg_catalog.=) g.generator::pg_catalog.oid)
-                 OR g.generator::pg_catalog.oid NOT IN ('@extschema@.flake_default_uuid'::pg_catalog.regclass::pg_catalog.oid,
-                                                        '@extschema@.flake_default_objectid'::pg_catalog.regclass::pg_catalog.oid)
+                 OR NOT g.is_wide
                     AND (EXISTS (SELECT FROM @extschema@.flake_shard_map)
                          OR coalesce(pg_catalog.current_setting('flakeid.require_attach'::text, true), 'off'::text) = 'on'::text) AS shards
-          FROM @extschema@.flake_generators g) f,
+          -- not flake_generators, which waits for locks
+          FROM (SELECT b.generator, b.is_wide, @extschema@.flake_layout_of(b.generator) AS layout
+                FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass, false),
+                             ('@extschema@.flake_default_uuid'::pg_catalog.regclass, true),
+                             ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true)) b (generator, is_wide)
+                UNION ALL
+                SELECT l.objoid::pg_catalog.regclass, false, l.label::@extschema@.flake_layout
+                FROM pg_catalog.pg_seclabel l
+                WHERE l.provider = 'flakeid'
+                  AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass) g,
+               @extschema@.flake_layout_info(g.layout) i) f,
          LATERAL @extschema@._flake_restore_of(f.generator) r
     WHERE (f.numbers OR f.shards) AND r.timeline IS NOT NULL;
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_restored() IS
-'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; the rest is as in _flake_restore_of()';
+'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; leaves out those that another session has locked, and does not wait; the rest is as in _flake_restore_of()';
 
 CREATE FUNCTION @extschema@.flake_accept_restore()
 RETURNS void
