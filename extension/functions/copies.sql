@@ -49,7 +49,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[]) IS
-'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; for flake_renumber()';
+'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_renumbered(generator regclass, old_shards int[], new_shards int[], owners regrole[],
     OUT mints jsonb, OUT checks jsonb, OUT tables oid[], OUT schemas oid[])
@@ -106,7 +106,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean, regrole[]) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables of all roles that the user can become, or only of these owners; a warning lists defaults of others, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables of all roles that the user can become, or only of these owners; a warning lists defaults of others, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, or a check is inherited from several parents, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and he and the owners have USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)
