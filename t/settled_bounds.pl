@@ -434,7 +434,10 @@ is(code($writer, q(SELECT flake_id(3, 'raised'))), '22003', 'nor an id');
 # A long transaction that asks again and again.
 #
 
-# As the cursor began, it goes on.
+# As the cursor began, it goes on, with neither the first bound nor the last.
+value($writer, q(SELECT flake_id(0, 'numbers')));
+settled($reader, q('numbers'));
+value($writer, q(SELECT flake_id(0, 'numbers')));
 value($reader, q(BEGIN; DECLARE c CURSOR FOR SELECT flake_settled('numbers') FROM generate_series(1, 2)));
 $bound = value($reader, 'FETCH c');
 my @bytes = map {
