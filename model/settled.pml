@@ -50,6 +50,7 @@ byte pending;				/* settled->pending and pending_lsn */
 #endif
 #ifdef NUMBERS
 byte slot;					/* the last value that a shard has handed out */
+byte general;				/* the latest of the generator's entry */
 #endif
 byte entry = NOTHING;		/* what the minting session holds */
 byte copy = NOTHING;		/* what the prepared transaction does */
@@ -108,6 +109,10 @@ mtype = {
 mtype asks[READERS] = IDLE;
 byte bound[READERS];
 byte value[READERS];
+#ifdef NUMBERS
+byte low[READERS];			/* the floor */
+bool has_slot[READERS];		/* is there an entry, too? */
+#endif
 #ifdef SNAPSHOTS
 byte known;					/* a bound that the one reader has found, */
 bool known_ended;			/* and if the watched id's transaction had ended then */
@@ -313,6 +318,8 @@ inline raise(past)
 inline read_bound()
 {
 #ifdef NUMBERS
+	low[me] = floor;
+	has_slot[me] = slot != NONE;
 	bound[me] = MAX(slot, floor)
 #elif !defined(BREAK_S3_FLOOR) && !defined(BREAK_S3_LATE)
 	bound[me] = floor
@@ -326,6 +333,10 @@ inline limit()
 {
 #if defined(BREAK_S4_DISK)
 	skip
+#elif defined(NUMBERS)
+	general = MAX(general, MIN(low[me], value[me]));
+	bound[me] = MAX(general, MIN(bound[me], value[me]));
+	locked = false
 #elif !defined(SYNC) || defined(BREAK_S4_STANDBY)
 	bound[me] = MIN(bound[me], value[me])
 #else
@@ -368,27 +379,37 @@ inline look_more()
 /* S6, and the properties */
 inline return_bound()
 {
-#ifdef BREAK_S6
+#if defined(BREAK_S6)
 	latest = bound[me];
+	locked = false;
+#elif defined(NUMBERS)
+	if
+	:: has_slot[me] ->
+		latest = MAX(latest, bound[me]);
+		bound[me] = latest
+	:: else
+	fi;
+	low[me] = 0;
+	has_slot[me] = false;
 #else
 	latest = MAX(latest, bound[me]);
-#endif
-	locked = false;
 	bound[me] = latest;
+	locked = false;
+#endif
 	value[me] = 0;
 	READER_SAYS("returns");
 	if
-	:: latest == NONE -> asks[me] = IDLE
+	:: bound[me] == NONE -> asks[me] = IDLE
 	:: else ->
 #ifdef CHECK_ENDED
-		all_below_ended = watched > latest || at == NOWHERE || at == IN_ENDED;
+		all_below_ended = watched > bound[me] || at == NOWHERE || at == IN_ENDED;
 		assert(all_below_ended);
 #endif
 #ifdef CHECK_UP
-		bounds_go_up = latest >= given;
+		bounds_go_up = bound[me] >= given;
 		assert(bounds_go_up);
 #endif
-		given = MAX(given, latest);
+		given = MAX(given, bound[me]);
 #ifdef SNAPSHOTS
 		asks[me] = REMEMBERS
 #else
@@ -493,6 +514,10 @@ inline forget(i)
 {
 	asks[i] = IDLE;
 	bound[i] = NONE;
+#ifdef NUMBERS
+	low[i] = 0;
+	has_slot[i] = false;
+#endif
 	value[i] = 0
 }
 
@@ -519,6 +544,7 @@ inline start()
 #endif
 #ifdef NUMBERS
 	slot = NONE;
+	general = NONE;
 #endif
 	entry = NOTHING;
 	copy = NOTHING;

@@ -214,6 +214,36 @@ DROP FUNCTION copies_first, copies_second;
 DROP DOMAIN copies_domain;
 DELETE FROM flake_shard_state WHERE shard BETWEEN 5100 AND 5400;
 
+-- A check that a table inherits from several parents, or has as its own, too
+CREATE TABLE copies_p (id bigint, CONSTRAINT of_shard CHECK (flake_shard(id) = 6005));
+CREATE TABLE copies_q (id bigint, CONSTRAINT of_shard CHECK (flake_shard(id) = 6005));
+CREATE TABLE copies_r (CONSTRAINT of_shard CHECK (flake_shard(id) = 6005)) INHERITS (copies_p);
+CREATE TABLE copies_c (id bigint DEFAULT flake_id(6005)) INHERITS (copies_r, copies_q);
+\set VERBOSITY default
+SELECT flake_renumber('{6005}', '{6105}', dry_run => true);
+\set VERBOSITY terse
+SELECT flake_renumber('{6005}', '{6105}');
+ALTER TABLE copies_c NO INHERIT copies_q;
+SELECT flake_renumber('{6005}', '{6105}');
+ALTER TABLE copies_r NO INHERIT copies_p;
+SELECT count(*) FROM flake_renumber('{6005}', '{6105}');
+SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'of_shard'
+ORDER BY conrelid::regclass::text COLLATE "C";
+DROP TABLE copies_c, copies_r, copies_q, copies_p;
+
+-- Owners who cannot name what is changed
+CREATE SCHEMA copies_private;
+CREATE TABLE copies_private.t (id bigint DEFAULT flake_id(6205));
+ALTER TABLE copies_private.t OWNER TO copies_user;
+\set VERBOSITY default
+SELECT flake_renumber('{6205}', '{6305}', dry_run => true);
+\set VERBOSITY terse
+SELECT flake_renumber('{6205}', '{6305}');
+GRANT USAGE ON SCHEMA copies_private TO copies_user;
+SELECT count(*) FROM flake_renumber('{6205}', '{6305}');
+DROP SCHEMA copies_private CASCADE;
+DELETE FROM flake_shard_state WHERE shard BETWEEN 6005 AND 6305;
+
 -- The setting, of roles and databases
 ALTER ROLE copies_user SET flakeid.shard = 4005;
 ALTER ROLE copies_user IN DATABASE contrib_regression SET flakeid.shard = 4006;

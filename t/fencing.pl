@@ -898,7 +898,7 @@ foreach my $way ('by TEMPLATE', 'by pg_restore')
 		my @ids = ($last, map { value($_, $mint->(6)) } $first, $second);
 
 		# The row in pg_database is another one, but not the database.
-		value($admin, 'ALTER DATABASE reused RESET work_mem');
+		value($admin, 'ALTER DATABASE reused CONNECTION LIMIT -1');
 		my $third = new_session($node, 'reused');
 		is(code($third, $mint->(5)),
 			'55000', "database altered, $way: still detached");

@@ -116,6 +116,16 @@ unlike(
 	$any,
 	'nor does a generator that is made afterwards');
 
+# Anybody can lock a generator of his own.
+my $owner = new_session($back);
+value($owner, 'BEGIN; ALTER SEQUENCE unused RESTART');
+is( $back->safe_psql('postgres', q(SET lock_timeout = '5s';
+	SELECT generator, numbers, shards FROM _flake_restored() ORDER BY 1::text)),
+	"flake_default|f|t\npart_number|t|f",
+	'nobody is waited for: one that is locked is left out');
+value($owner, 'ROLLBACK');
+end_session($owner);
+
 $back->restart;
 like(messages($back, $insert), $numbers, 'after a restart it is said again');
 $back->safe_psql('postgres',

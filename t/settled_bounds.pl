@@ -397,6 +397,62 @@ is(value($reader, "SELECT flake_tail($last[0], 'dense')"), $last[0], 'flake_tail
 value($writer, 'COMMIT');
 is(settled($reader, q('dense', 1)), $held, 'until it ends');
 
+# Shards that nothing was minted from since the start, but by prepared transactions.
+value($writer, 'BEGIN');
+$held = value($writer, q(SELECT flake_id(3, 'dense')));
+value($writer, q(PREPARE TRANSACTION 'dense'));
+value($writer, q(SELECT flake_id(4, 'dense')));
+my %before = map { $_ => settled($reader, "'dense', $_") } 2 .. 5;
+restart();
+value($reader, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+my %after = map { $_ => settled($reader, "'dense', $_") } 2, 4, 5;
+cmp_ok($after{$_}, '>=', $before{$_}, "shard $_ without a slot: bounds do not go down over a restart")
+  foreach sort keys %after;
+is(settled($other, q('dense', 3)), $held - 1, 'a prepared transaction holds its shard back');
+is( value($reader, q(SELECT is_asked FROM _flake_holders() WHERE shard = 3)),
+	't', 'which is asked');
+is(value($other, 'SELECT count(*) FROM flake_stat'), 0, 'and none has got a slot');
+value($writer, q(COMMIT PREPARED 'dense'));
+$bound = settled($other, q('dense', 3));
+cmp_ok($bound, '>', $held, 'until it ends');
+$lower = settled($reader, q('dense', 3));
+cmp_ok($lower eq '' ? 0 : $lower, '<', $held, 'an older snapshot does not see it, whatever other shards have');
+value($reader, 'COMMIT');
+value($writer, 'BEGIN');
+cmp_ok(value($writer, q(SELECT flake_id(3, 'dense'))), '>', $bound, 'the first id is above the bound');
+is(settled($other, q('dense', 3)), $bound, 'which stands still while that is open');
+value($writer, 'COMMIT');
+
+# setval() goes further than the layout.
+value($writer, q(SELECT flake_create_generator('raised', 'shard:4 seq:10')));
+value($writer, q(SELECT flake_id(3, 'raised')));
+value($writer, q(SELECT setval('raised', 9000000000000000000)));
+is(settled($reader, q('raised', 3)), 3 << 10 | 1023, 'beyond the last id of a shard there is no bound');
+is(code($writer, q(SELECT flake_id(3, 'raised'))), '22003', 'nor an id');
+
+#
+# A long transaction that asks again and again.
+#
+
+# As the cursor began, it goes on, with neither the first bound nor the last.
+value($writer, q(SELECT flake_id(0, 'numbers')));
+settled($reader, q('numbers'));
+value($writer, q(SELECT flake_id(0, 'numbers')));
+value($reader, q(BEGIN; DECLARE c CURSOR FOR SELECT flake_settled('numbers') FROM generate_series(1, 2)));
+$bound = value($reader, 'FETCH c');
+my @bytes = map {
+	for (1 .. 100)
+	{
+		value($other, q(INSERT INTO event VALUES (flake_id(0, 'numbers'))));
+		settled($reader, q('numbers'));
+	}
+	value($reader, q(SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'flakeid%bounds'));
+} 1 .. 3;
+cmp_ok($bytes[2] - $bytes[1], '<', 10000, "what is kept does not grow: @bytes bytes");
+cmp_ok(settled($reader, q('numbers')), '>', $bound, 'statements get later bounds meanwhile');
+is(value($reader, 'FETCH c'), $bound, 'and a cursor goes on with the one that it began with');
+value($reader, 'COMMIT');
+
 #
 # Wide ids.
 #

@@ -30,6 +30,26 @@ $node->safe_psql('postgres',
 	q(SELECT count(flake_id(n, 'spare')) FROM generate_series(0, 8191) AS n));
 $node->safe_psql('postgres', q(SELECT flake_create_generator('late')));
 
+# Who may ask, and not mint, uses none of it up: not of a generator without time that
+# has more shards than fit, before its first id or after that.
+$node->safe_psql('postgres', q(
+CREATE ROLE reader;
+SELECT flake_create_generator('wide', 'shard:20 seq:43'), flake_create_generator('unused', 'shard:20 seq:43');
+GRANT SELECT ON SEQUENCE wide, unused TO reader;
+SELECT flake_id(1, 'wide');
+));
+my $ask = q(SELECT count(flake_settled('%s', n)) FROM generate_series(0, 500000) AS n);
+is( $node->safe_psql('postgres', 'SET ROLE reader; ' . sprintf $ask, 'unused'),
+	0, 'a reader asks about all shards that nobody has minted from');
+is( $node->safe_psql('postgres', 'SET ROLE reader; ' . sprintf $ask, 'wide'),
+	500001, 'also where one was minted from');
+is( $node->safe_psql(
+		'postgres', q(SELECT count(*) FROM flake_stat WHERE generator IN ('wide'::regclass, 'unused'::regclass))),
+	1, 'that makes no slot');
+is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(77))'),
+	77, 'and takes no memory that others need');
+$node->safe_psql('postgres', 'DROP SEQUENCE wide, unused');
+
 my $every_shard = 'SELECT count(DISTINCT flake_id(shard))'
   . ' FROM generate_series(0, 8191) AS shard';
 

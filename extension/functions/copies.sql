@@ -49,7 +49,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[]) IS
-'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; for flake_renumber()';
+'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_renumbered(generator regclass, old_shards int[], new_shards int[], owners regrole[],
     OUT mints jsonb, OUT checks jsonb, OUT tables oid[], OUT schemas oid[])
@@ -106,7 +106,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean, regrole[]) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables of all roles that the user can become, or only of these owners; a warning lists defaults of others, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables of all roles that the user can become, or only of these owners; a warning lists defaults of others, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, or a check is inherited from several parents, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and he and the owners have USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)
@@ -123,19 +123,28 @@ RETURNS SETOF record
 LANGUAGE sql VOLATILE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     SELECT f.generator, f.numbers, f.shards, r.accepted_timeline, r.timeline, r.reason
-    FROM (SELECT g.generator, g.ends IS NULL AS numbers,
+    FROM (SELECT g.generator, i.ends IS NULL AS numbers,
                  EXISTS (SELECT FROM @extschema@.flake_shards s WHERE s.generator::pg_catalog.oid OPERATOR(pg_catalog.=) g.generator::pg_catalog.oid)
-                 OR g.generator::pg_catalog.oid NOT IN ('@extschema@.flake_default_uuid'::pg_catalog.regclass::pg_catalog.oid,
-                                                        '@extschema@.flake_default_objectid'::pg_catalog.regclass::pg_catalog.oid)
+                 OR NOT g.is_wide
                     AND (EXISTS (SELECT FROM @extschema@.flake_shard_map)
                          OR coalesce(pg_catalog.current_setting('flakeid.require_attach'::text, true), 'off'::text) = 'on'::text) AS shards
-          FROM @extschema@.flake_generators g) f,
+          -- not flake_generators, which waits for locks
+          FROM (SELECT b.generator, b.is_wide, @extschema@.flake_layout_of(b.generator) AS layout
+                FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass, false),
+                             ('@extschema@.flake_default_uuid'::pg_catalog.regclass, true),
+                             ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true)) b (generator, is_wide)
+                UNION ALL
+                SELECT l.objoid::pg_catalog.regclass, false, l.label::@extschema@.flake_layout
+                FROM pg_catalog.pg_seclabel l
+                WHERE l.provider = 'flakeid'
+                  AND l.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass) g,
+               @extschema@.flake_layout_info(g.layout) i) f,
          LATERAL @extschema@._flake_restore_of(f.generator) r
     WHERE (f.numbers OR f.shards) AND r.timeline IS NOT NULL;
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_restored() IS
-'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; the rest is as in _flake_restore_of()';
+'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; leaves out those that another session has locked, and does not wait; the rest is as in _flake_restore_of()';
 
 CREATE FUNCTION @extschema@.flake_accept_restore()
 RETURNS void

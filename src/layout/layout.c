@@ -100,16 +100,17 @@ int
 flake_layout_fields(const FlakeLayout *layout,
 					const FlakeField *fields[FLAKE_MAX_FIELDS])
 {
+	int			nparts = Min(layout->nparts, FLAKE_MAX_PARTS);
 	int			n = 0;
 	int			part = 0;
 
 	if (flake_layout_has_time(layout))
 		fields[n++] = &layout->time;
-	while (part < layout->nparts &&
+	while (part < nparts &&
 		   layout->parts[part].shift > layout->sequence.shift)
 		fields[n++] = &layout->parts[part++];
 	fields[n++] = &layout->sequence;
-	while (part < layout->nparts)
+	while (part < nparts)
 		fields[n++] = &layout->parts[part++];
 	return n;
 }

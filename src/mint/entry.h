@@ -7,8 +7,9 @@
  *
  *	Horizon		one per generator: how far ids may go (see horizon.h)
  *	Slot		one per generator and shard: how far they have gone (slot.h)
- *	Settled		one per generator, or shard, that somebody has asked for a bound
- *				of what is settled (settled.h)
+ *	Settled		one per generator that somebody has asked for a bound of what is
+ *				settled, and without time one per shard that has a slot, too
+ *				(settled.h)
  *
  * An entry never moves.  It stays as long as its generator exists, and that of
  * a generator of the extension's own as long as its database, so a session

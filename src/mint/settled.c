@@ -23,7 +23,8 @@
  * reads the floor after it has registered: then all its ids are above the floor
  * that we have raised (M2).  Both sides have a memory barrier between writing
  * and reading.  Where there is no time, there is nothing to raise: what a slot has
- * handed out takes the floor's place, and a new claim is above that (M1).
+ * handed out takes the floor's place, and a new claim is above that (M1).  No slot
+ * is made for that: as long as there is none, nothing was handed out.
  *
  * S4 carries the bound over a crash, or a failover: afterwards every id is above
  * the horizon found (H3).  That also is how floors are kept that only this found.
@@ -65,6 +66,7 @@ confirmed_horizon(Settled *settled, const HorizonRef *horizon)
 	XLogRecPtr	lsn;
 	XLogRecPtr	flushed;
 
+	Assert(LWLockHeldByMeInMode(&settled->lock, LW_EXCLUSIVE));
 	if (max_wal_senders == 0 || SyncRepStandbyNames == NULL || *SyncRepStandbyNames == '\0')
 		return value;
 
@@ -117,41 +119,119 @@ whole_ticks(const FlakeLayout *layout, int64 packed)
 	return flake_layout_pack(layout, flake_layout_packed_tick(layout, packed + 1), 0) - 1;
 }
 
-SettledBound
-flake_settled_find(Generator *generator, int32 shard, Slot *slot)
+/*
+ * What open transactions leave of a bound, now that the floor is raised (S3);
+ * FLAKE_PACKED_NONE if that is no id.
+ */
+static int64
+below_holders(const Generator *generator, int32 shard, int64 bound)
 {
 	const FlakeLayout *layout = &generator->layout;
-	Settled    *settled = flake_shmem_settled(generator->key, shard);
-	SettledBound result = {0};
-	uint64		epoch;
+
+	pg_memory_barrier();
+	bound = flake_holders_least(generator->key, shard, bound);
+	if (flake_layout_has_time(layout) && bound != FLAKE_PACKED_NONE)
+		bound = whole_ticks(layout, bound);
+	return bound >= flake_layout_min_packed(layout) ? bound : FLAKE_PACKED_NONE;
+}
+
+/* Keeps a bound, and returns the greatest so far (S6). */
+static int64
+keep_latest(Settled *settled, int64 bound)
+{
+	Assert(LWLockHeldByMeInMode(&settled->lock, LW_EXCLUSIVE));
+	settled->latest = Max(settled->latest, bound);
+	return settled->latest;
+}
+
+/* The latest bound of all shards, in a layout with time. */
+static int64
+find_for_all(Generator *generator, Settled *settled)
+{
+	int64		floor = raise_floor(generator);
 	int64		bound;
+
+	LWLockAcquire(&settled->lock, LW_EXCLUSIVE);
+	bound = Min(floor, confirmed_horizon(settled, &generator->horizon));
+	bound = keep_latest(settled, below_holders(generator, FLAKE_EVERY_SHARD, bound));
+	LWLockRelease(&settled->lock);
+	return bound;
+}
+
+static void
+read_slot(Slot *slot, void *arg)
+{
+	*(int64 *) arg = flake_slot_last(slot);
+}
+
+/*
+ * The latest bound of a shard, in a layout without time.
+ *
+ * Who asks need not be one who may mint, and a layout can have more shards than
+ * entries fit into shared memory.  So there is none for a shard that nothing was minted
+ * from since the server started.  Without one S6 rests on what the bound begins
+ * with: that is the same for all such shards, and only rises.
+ */
+static int64
+find_for_shard(Generator *generator, Settled *all, int32 shard)
+{
+	const int64 min = flake_layout_min_packed(&generator->layout);
+	const int64 max = flake_layout_max_packed(&generator->layout);
+	Settled    *settled = NULL;
+	int64		last = FLAKE_PACKED_NONE;
+	int64		floor;
+	int64		confirmed;
+	int64		bound;
+	int64		latest;
+
+	flake_shmem_visit_slot(generator->key, shard, read_slot, &last);
+	if (last != FLAKE_PACKED_NONE)
+		settled = flake_shmem_settled(generator->key, shard);
+
+	/* setval() allows more than the layout does. */
+	floor = Min(flake_horizon_floor(&generator->horizon), max);
+
+	LWLockAcquire(&all->lock, LW_EXCLUSIVE);
+	confirmed = confirmed_horizon(all, &generator->horizon);
+	if (Min(floor, confirmed) >= min)
+		(void) keep_latest(all, Min(floor, confirmed));
+	bound = Max(all->latest, Min(Max(last, floor), confirmed));
+	LWLockRelease(&all->lock);
+
+	if (settled == NULL)
+	{
+		latest = below_holders(generator, shard, bound);
+
+		/* A prepared one from before the start: flake_settled_is_asked(). */
+		if (latest != bound && latest != FLAKE_PACKED_NONE)
+			(void) flake_shmem_settled(generator->key, shard);
+		return latest;
+	}
+	LWLockAcquire(&settled->lock, LW_EXCLUSIVE);
+	latest = keep_latest(settled, below_holders(generator, shard, bound));
+	LWLockRelease(&settled->lock);
+	return latest;
+}
+
+SettledBound
+flake_settled_find(Generator *generator, int32 shard)
+{
+	SettledBound result = {0};
+	Settled    *all;
 
 	/* It begins with the first id. */
 	if ((int64) pg_atomic_read_u64(&generator->horizon.shared->value) == FLAKE_PACKED_NONE)
 		return result;
 	flake_horizon_ask(&generator->horizon);
-	if (flake_layout_has_time(layout))
-		bound = raise_floor(generator);
-	else
-		bound = Max(flake_slot_last(slot), flake_horizon_floor(&generator->horizon));
-
-	/* S3: no open transaction is looked for before the floor is raised. */
-	pg_memory_barrier();
-	LWLockAcquire(&settled->lock, LW_EXCLUSIVE);
-	bound = Min(bound, confirmed_horizon(settled, &generator->horizon));
-	bound = flake_holders_least(generator->key, shard, bound);
-	if (flake_layout_has_time(layout) && bound != FLAKE_PACKED_NONE)
-		bound = whole_ticks(layout, bound);
-	if (bound >= flake_layout_min_packed(layout))
-		settled->latest = Max(settled->latest, bound);	/* S6 */
-	result.latest = settled->latest;
+	all = flake_shmem_settled(generator->key, FLAKE_EVERY_SHARD);
+	if (flake_layout_has_time(&generator->layout))
+		shard = FLAKE_EVERY_SHARD;
+	result.latest = shard == FLAKE_EVERY_SHARD
+		? find_for_all(generator, all) : find_for_shard(generator, all, shard);
 	result.any_is_known = result.latest != FLAKE_PACKED_NONE;
-	epoch = settled->epoch;
-	LWLockRelease(&settled->lock);
-
 	if (result.any_is_known)
-		result.is_known = flake_settled_for_snapshot(&settled->key, epoch, result.latest,
-													 &result.bound);
+		result.is_known = flake_settled_for_snapshot(generator->key, shard, all->epoch,
+													 result.latest, &result.bound);
 	return result;
 }
 

@@ -32,12 +32,12 @@ typedef struct SettledBound
  * same snapshot gets the same bound in a transaction.  In a layout with time the
  * bound is a whole tick's end.
  *
- * The generator comes from flake_generator_read().  The shard is FLAKE_EVERY_SHARD,
- * or in a layout without time one whose slot is given.
+ * The generator comes from flake_generator_read().  The shard matters in a layout
+ * without time.
  *
  * ERROR 53200 if shared memory is used up.
  */
-extern SettledBound flake_settled_find(Generator *generator, int32 shard, Slot *slot);
+extern SettledBound flake_settled_find(Generator *generator, int32 shard);
 
 /*
  * Whether somebody has asked for a bound that an open transaction holds back, since

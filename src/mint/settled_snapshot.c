@@ -17,7 +17,9 @@
  *
  * A statement may ask again and again, for each row that it looks at, or for each
  * partition when it comes to that; and it must see one bound.  So none that was used
- * is forgotten before the transaction ends.
+ * is forgotten before its statement, or the cursor, has ended.  That is when the
+ * memory of its portal goes, or of the client's message where there is no portal: while
+ * a statement is planned, and in deferred triggers.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -50,15 +52,22 @@ typedef struct KnownBound
 	TransactionId *running;		/* of those before, in order */
 } KnownBound;
 
+/* Of what a bound is.  The epoch is the generator's: it changes when bounds go back. */
+typedef struct KnownKey
+{
+	uint64		epoch;
+	int64		shard;
+} KnownKey;
+
 /*
- * The last ones of what has an epoch, the latest first.  The one in place i stays if
- * those beside it are 2^i ms apart.
+ * The last ones, the latest first.  The one in place i stays if those beside it
+ * are 2^i ms apart.
  */
 #define KNOWN_BOUNDS	12
 
 typedef struct KnownBounds
 {
-	uint64		epoch;			/* must be first */
+	KnownKey	key;			/* must be first */
 	int			n;
 	KnownBound	bounds[KNOWN_BOUNDS];
 } KnownBounds;
@@ -83,7 +92,10 @@ typedef struct UsedKey
 	TimestampTz portal;			/* when it was made: it is run again by FETCH */
 } UsedKey;
 
-/* The greatest of the bounds that were used with a snapshot. */
+/*
+ * The greatest of the bounds that were used with a snapshot.  In a transaction with
+ * one snapshot that is kept to its end.
+ */
 #define ANY_PORTAL	DT_NOBEGIN
 
 typedef struct UsedBound
@@ -97,10 +109,47 @@ typedef struct UsedBound
 static HTAB *used = NULL;
 static LocalTransactionId used_in = InvalidLocalTransactionId;
 
-static UsedBound *
-find_used(const FlakeKey *of, Snapshot snapshot, TimestampTz portal)
+/* What goes with some memory. */
+typedef struct UsedUntil
 {
-	UsedKey		key = {.generator = of->generator,.shard = of->shard,
+	MemoryContextCallback callback;
+	LocalTransactionId lxid;
+	UsedKey		key;
+} UsedUntil;
+
+/* The portal of a cursor WITH HOLD goes after the transaction, with which all went. */
+static void
+forget_used(void *arg)
+{
+	const UsedUntil *until = arg;
+
+	if (until->lxid == used_in && used_in == flake_current_lxid())
+		(void) hash_search(used, &until->key, HASH_REMOVE, NULL);
+}
+
+static void
+forget_with_portal(const UsedKey *key)
+{
+	MemoryContext context = ActivePortal != NULL ? ActivePortal->portalContext
+	: MessageContext;
+	UsedUntil  *until;
+
+	/* A background worker may have neither. */
+	if (context == NULL ||
+		(key->portal == ANY_PORTAL && IsolationUsesXactSnapshot()))
+		return;
+	until = MemoryContextAlloc(context, sizeof(UsedUntil));
+	until->lxid = used_in;
+	until->key = *key;
+	until->callback.func = forget_used;
+	until->callback.arg = until;
+	MemoryContextRegisterResetCallback(context, &until->callback);
+}
+
+static UsedBound *
+find_used(Oid generator, int32 shard, Snapshot snapshot, TimestampTz portal)
+{
+	UsedKey		key = {.generator = generator,.shard = shard,
 	.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
 	UsedBound  *entry;
 	bool		found;
@@ -125,13 +174,15 @@ find_used(const FlakeKey *of, Snapshot snapshot, TimestampTz portal)
 	{
 		entry->is_set = false;
 		entry->is_known = false;
+		forget_with_portal(&key);
 	}
 	return entry;
 }
 
 static KnownBounds *
-find_known(uint64 epoch)
+find_known(uint64 epoch, int32 shard)
 {
+	KnownKey	key = {.epoch = epoch,.shard = shard};
 	KnownBounds *known;
 	bool		found;
 
@@ -147,13 +198,13 @@ find_known(uint64 epoch)
 
 		known_context = AllocSetContextCreate(TopMemoryContext, "flakeid bounds",
 											  ALLOCSET_DEFAULT_SIZES);
-		control.keysize = sizeof(uint64);
+		control.keysize = sizeof(KnownKey);
 		control.entrysize = sizeof(KnownBounds);
 		control.hcxt = known_context;
 		known_bounds = hash_create("flakeid known bounds", 16, &control,
 								   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	known = hash_search(known_bounds, &epoch, HASH_ENTER, &found);
+	known = hash_search(known_bounds, &key, HASH_ENTER, &found);
 	if (!found)
 		known->n = 0;
 	return known;
@@ -228,7 +279,8 @@ is_right_for(const KnownBound *then, Snapshot snapshot)
 }
 
 bool
-flake_settled_for_snapshot(const FlakeKey *of, uint64 epoch, int64 latest, int64 *bound)
+flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 latest,
+						   int64 *bound)
 {
 	Snapshot	snapshot;
 	KnownBounds *known;
@@ -241,14 +293,14 @@ flake_settled_for_snapshot(const FlakeKey *of, uint64 epoch, int64 latest, int64
 	snapshot = GetActiveSnapshot();
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
 		return false;
-	known = find_known(epoch);
+	known = find_known(epoch, shard);
 	remember(known, latest);
 
-	entry = find_used(of, snapshot, portal);
+	entry = find_used(generator, shard, snapshot, portal);
 	if (!entry->is_set)
 	{
 		/* One that an earlier statement has used may not be kept any more. */
-		UsedBound  *greatest = find_used(of, snapshot, ANY_PORTAL);
+		UsedBound  *greatest = find_used(generator, shard, snapshot, ANY_PORTAL);
 
 		for (int i = 0; i < known->n; i++)
 		{

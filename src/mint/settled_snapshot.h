@@ -20,7 +20,7 @@
  * one, or an earlier one that this session has found.  False if there is none.  The same
  * snapshot gets the same bound in a statement, or while a cursor is open.
  */
-extern bool flake_settled_for_snapshot(const FlakeKey *of, uint64 epoch,
+extern bool flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch,
 									   int64 latest, int64 *bound);
 
 #pragma GCC visibility pop

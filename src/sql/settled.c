@@ -21,7 +21,6 @@
 #include "mint/generator.h"
 #include "mint/holders.h"
 #include "mint/settled.h"
-#include "mint/shmem.h"
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
@@ -61,20 +60,6 @@ get_generator(FunctionCallInfo fcinfo, int argument)
 	return generator;
 }
 
-/* The bound of a generator, or of a shard of one without time. */
-static SettledBound
-find_bound(Generator *generator, int32 shard)
-{
-	if (flake_layout_has_time(&generator->layout))
-		return flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
-
-	/*
-	 * Not flake_generator_slot(), which registers a transaction that has
-	 * minted.
-	 */
-	return flake_settled_find(generator, shard, flake_shmem_slot(generator->key, shard));
-}
-
 /* The last id of a packed value. */
 static int64
 id_of(const FlakeLayout *layout, int32 shard, int64 packed)
@@ -99,7 +84,7 @@ flake_settled(PG_FUNCTION_ARGS)
 						get_rel_name(generator->sequence)),
 				 errdetail("Its ids have no time, so each shard counts for itself."),
 				 errhint("Ask for each shard: flake_settled(generator, shard).")));
-	bound = find_bound(generator, 0);
+	bound = flake_settled_find(generator, 0);
 	if (!bound.is_known)
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(id_of(layout, 0, bound.bound));
@@ -114,7 +99,7 @@ flake_settled_of_shard(PG_FUNCTION_ARGS)
 	SettledBound bound;
 
 	flake_generator_check_shard(&generator->layout, shard);
-	bound = find_bound(generator, shard);
+	bound = flake_settled_find(generator, shard);
 	if (!bound.is_known)
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(id_of(&generator->layout, shard, bound.bound));
@@ -128,7 +113,7 @@ flake_tail(PG_FUNCTION_ARGS)
 	Generator  *generator = get_generator(fcinfo, 1);
 	const FlakeLayout *layout = &generator->layout;
 	int32		shard = flake_layout_shard(layout, after);
-	SettledBound bound = find_bound(generator, shard);
+	SettledBound bound = flake_settled_find(generator, shard);
 
 	if (bound.any_is_known && after > id_of(layout, shard, bound.latest))
 		ereport(ERROR,
@@ -153,7 +138,7 @@ find_wide_bound(Oid key, FunctionCallInfo fcinfo, int64 *tick)
 	PreventCommandDuringRecovery("flake_settled()");
 	generator = flake_generator_read(flake_generator_sequence(key, fcinfo->flinfo->fn_oid),
 									 fcinfo->flinfo->fn_oid);
-	bound = flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
+	bound = flake_settled_find(generator, FLAKE_EVERY_SHARD);
 	*tick = flake_layout_packed_tick(&generator->layout, bound.bound);
 	return bound.is_known;
 }
@@ -217,7 +202,7 @@ find_early(const FuncExpr *call)
 	{
 		Generator  *generator = flake_generator_read(sequence, call->funcid);
 
-		(void) flake_settled_find(generator, FLAKE_EVERY_SHARD, NULL);
+		(void) flake_settled_find(generator, FLAKE_EVERY_SHARD);
 	}
 	UnlockRelationOid(sequence, RowExclusiveLock);
 }

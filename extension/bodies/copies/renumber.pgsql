@@ -104,6 +104,33 @@ BEGIN
             HINT = 'Drop its default before, and set it to the new shard afterwards.';
     END IF;
 
+    used := ARRAY(SELECT DISTINCT k.relation::regclass::text FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
+                  WHERE k.command IS NULL ORDER BY 1);
+    IF used <> '{}' THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = 'cannot renumber shards',
+            DETAIL = format('A table inherits a check of the shard from several parents, or has it as its own, too. Such parents are %s.', array_to_string(used, ', ')),
+            HINT = 'Drop that check of all these tables, and add it to them afterwards, with the new shards.';
+    END IF;
+
+    -- Its owner changes a table.
+    SELECT c.oid::regclass AS relation, pg_get_userbyid(c.relowner) AS owner, n.nspname INTO problem
+    FROM (SELECT k.relation, false AS is_named FROM jsonb_to_recordset(checks) AS k (relation oid)
+          UNION
+          SELECT d.relation, d.is_named FROM jsonb_to_recordset(mints) AS d (relation oid, shard int, is_named boolean, counts boolean)
+          WHERE d.counts AND d.shard = ANY (old_shards)) AS t
+    JOIN pg_class c ON c.oid = t.relation
+    JOIN pg_namespace n ON n.oid IN (c.relnamespace, '@extschema@'::regnamespace)
+                           OR t.is_named AND n.oid = (SELECT g.relnamespace FROM pg_class g WHERE g.oid = generator)
+    WHERE NOT has_schema_privilege(c.relowner, n.oid, 'USAGE')
+    ORDER BY t.relation, n.nspname LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+            MESSAGE = 'cannot renumber shards',
+            DETAIL = format('Role "%s", which owns table %s, lacks USAGE on schema "%s".', problem.owner, problem.relation, problem.nspname),
+            HINT = 'Grant it, if only for this call. Or leave out tables of that role with the argument "owners".';
+    END IF;
+
     -- Anybody can write a default, so those of others are no error.
     used := ARRAY(SELECT d.label FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean)
                   WHERE NOT d.counts AND (d.shard IS NULL OR d.shard = ANY (old_shards || new_shards)));

@@ -1,11 +1,20 @@
     -- The layout is always written: in the extension's schema a flake_shard() of one
     -- argument, whoever has made it, might fit better.
+    -- A check that an heir keeps when the parent drops it is in the way of the new one.
     SELECT c.oid,
+           CASE WHEN k.connoinherit OR NOT EXISTS (
+                         WITH RECURSIVE heir (relation) AS (
+                             SELECT c.oid
+                             UNION
+                             SELECT i.inhrelid FROM heir h JOIN pg_inherits i ON i.inhparent = h.relation)
+                         SELECT FROM heir h JOIN pg_constraint o ON o.conrelid = h.relation AND o.conname = k.conname AND o.contype = 'c'
+                         WHERE h.relation <> c.oid AND (o.coninhcount > 1 OR o.conislocal)) THEN
            format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %I CHECK (%s.flake_shard(%I%s, %L::%s.flake_layout) = ANY (%L::int[]))%s NOT VALID',
                   c.oid::regclass, k.conname, k.conname, '@extschema@', a.attname,
                   CASE WHEN a.atttypid <> 'bigint'::regtype THEN '::bigint' END,
                   coalesce(e.layout, 'instagram'::@extschema@.flake_layout), '@extschema@',
                   array_cat(e.shards, n.shards), CASE WHEN k.connoinherit THEN ' NO INHERIT' ELSE '' END)
+           END
     FROM (-- the columns, and those that they inherit a check from
           WITH RECURSIVE col (relation, attribute, shard) AS (
               SELECT u.relation, u.attribute, u.shard FROM unnest(relations, attributes, shards) AS u (relation, attribute, shard)
