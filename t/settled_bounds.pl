@@ -363,6 +363,30 @@ cmp_ok($lower eq '' ? 0 : $lower, '<', $bound, 'and so do bounds');
 settled($reader, q('named'));
 is(code($reader, "SELECT flake_tail($bound, 'named')"),
 	'55000', 'and flake_tail() says so to whoever has read further');
+# In two steps: the first one, above the bound, is all right.
+value($writer, q(SELECT flake_create_generator('twice');
+	CREATE TABLE twice_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'twice'));
+	SELECT flake_advance('twice', flake_id(1, 'twice') + (40000::bigint << 23))));
+$bound = settled($reader, q('twice'));
+my $down = 'SELECT flake_rewind($$twice$$, ' . "$bound - (10000::bigint << 23)%s)";
+value($writer, q(SELECT flake_id(1, 'twice')));
+value($writer, "SELECT flake_rewind('twice', $bound)");
+$refused = qr/^ERROR:  55000: cannot rewind generator "twice" below what is settled/;
+like((ask($writer, sprintf $down, ''))[1], $refused, 'no second rewind below what is settled');
+restart();
+like((ask($writer, sprintf $down, ''))[1], $refused, 'nor after a restart');
+value($writer, sprintf $down, ', force => true');
+cmp_ok(value($writer, q(SELECT flake_id(1, 'twice'))), '<', $bound, 'forced, it works');
+value($writer, q(SELECT flake_create_generator('numbered', 'seq:63 block=100');
+	CREATE TABLE numbered_row (id bigint PRIMARY KEY DEFAULT flake_id(0, 'numbered'));
+	SELECT max(id) FROM flake_ids(0, 50, 'numbered') AS id));
+is(settled($reader, q('numbered')), 50, 'numbers are settled');
+value($writer, q(SELECT flake_rewind('numbered', 60)));
+like(
+	(ask($writer, q(SELECT flake_rewind('numbered', 10))))[1],
+	qr/^ERROR:  55000: cannot rewind generator "numbered" below what is settled/,
+	'nor below that of numbers');
+
 value($writer, q(SELECT flake_create_generator('unasked');
 	CREATE TABLE unasked_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'unasked'));
 	SELECT flake_advance('unasked', flake_id(1, 'unasked') + (40000::bigint << 23))));

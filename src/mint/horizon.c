@@ -442,17 +442,23 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 	Horizon    *shared = ref->shared;
 	Relation	rel = open_sequence(ref);
 	Buffer		buffer = ReadBuffer(rel, 0);
+	int64		asked;
 	XLogRecPtr	lsn;
 
+	/*
+	 * Who had read on up to above the value is set back to it, or the rewind
+	 * is refused: see check_settled().  Up to there bounds were given out.
+	 */
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	asked = Min((int64) pg_atomic_read_u64(&shared->asked), value);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = flake_horizon_page_write(rel, buffer, value, FLAKE_PACKED_NONE);
+	lsn = flake_horizon_page_write(rel, buffer, value, asked);
 	UnlockReleaseBuffer(buffer);
 	XLogFlush(lsn);
 
 	/* Not raise_to(): nobody else changes them while the sequence is locked. */
 	flake_shmem_forget_settled(shared->key.generator);
-	pg_atomic_write_u64(&shared->asked, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_write_u64(&shared->asked, (uint64) asked);
 	pg_atomic_write_u64(&shared->floor, (uint64) value);
 	publish(ref, rel, value, lsn);
 	LWLockRelease(&shared->lock);
