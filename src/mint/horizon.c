@@ -92,9 +92,9 @@ open_sequence(const HorizonRef *ref)
 	if (flake_has_new_file(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids while changes to generator \"%s\" are not committed",
+				 errmsg("cannot use generator \"%s\" while changes to it are not committed",
 						RelationGetRelationName(rel)),
-				 errdetail("If they were rolled back, ids minted meanwhile could repeat after a crash."),
+				 errdetail("If they were rolled back, ids that were handed out, or settled, could be minted after a crash."),
 				 errhint("Commit first.")));
 	return rel;
 }
