@@ -417,7 +417,8 @@ $held = value($writer, q(SELECT flake_id(1, 'dense')));
 my $free = value($other, q(SELECT flake_id(2, 'dense')));
 is(settled($reader, q('dense', 1)), $last[0], 'without time an open transaction holds its shard back');
 is(settled($reader, q('dense', 2)), $free, 'and no other');
-is(value($reader, "SELECT flake_tail($last[0], 'dense')"), $last[0], 'flake_tail() goes by the shard of the id');
+is(code($reader, q(SELECT flake_tail(0, 'dense'))), '0A000', 'nor for flake_tail()');
+is(value($reader, "SELECT flake_tail($_, 'dense', 1)"), $last[0], "flake_tail() from $_ on") foreach 0, $last[0];
 value($writer, 'COMMIT');
 is(settled($reader, q('dense', 1)), $held, 'until it ends');
 
