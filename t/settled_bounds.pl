@@ -200,6 +200,28 @@ $bound = tick();
 cmp_ok($bound, '>=', $before_crash, 'no bound of a new extension is below');
 
 #
+# A clock that is an hour ahead for a moment, while everybody asks and nobody mints.
+#
+
+my $before_step = insert($writer, 1);
+set_clock($clock, 3610);
+settles($before_step);
+pass('what was minted before is settled');
+settled($reader) foreach 1 .. 100;
+set_clock($clock, 10);
+$id = insert($writer, 3500);
+cmp_ok($id, '>', $before_step, 'the clock right again, an idle shard goes on');
+is(value($reader, "SELECT abs(extract(epoch FROM flake_timestamp($id) - clock_timestamp())) < 1"),
+	't', 'with the present time');
+
+# If it was right, an id is enough to say so.
+set_clock($clock, 3610);
+value($writer, q(SELECT flake_create_generator('stepped')));
+settles(value($writer, q(SELECT flake_id(1, 'stepped'))), q('stepped'));
+pass('once somebody has minted, bounds follow the clock');
+set_clock($clock, 10);
+
+#
 # The snapshot.
 #
 

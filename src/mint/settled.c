@@ -38,6 +38,7 @@
 #include "postgres.h"
 
 #include "layout/layout.h"
+#include "mint/clock_guard.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/holders.h"
@@ -124,7 +125,12 @@ static int64
 raise_floor(Generator *generator)
 {
 	HorizonRef *horizon = &generator->horizon;
-	int64		past = flake_horizon_last_tick(&generator->layout, GetCurrentTimestamp());
+	ClockMove	now;
+	int64		past;
+
+	flake_clock_guard_read(&now);
+	(void) flake_clock_guard_doubt(&now);
+	past = flake_horizon_last_tick(&generator->layout, now.wall);
 
 	/* If it cannot be moved because the clock is wrong, it stays. */
 	if (flake_horizon_margin(horizon, past) < horizon->reserve)
