@@ -214,12 +214,20 @@ cmp_ok($id, '>', $before_step, 'the clock right again, an idle shard goes on');
 is(value($reader, "SELECT abs(extract(epoch FROM flake_timestamp($id) - clock_timestamp())) < 1"),
 	't', 'with the present time');
 
-# If it was right, an id is enough to say so.
-set_clock($clock, 3610);
-value($writer, q(SELECT flake_create_generator('stepped')));
-settles(value($writer, q(SELECT flake_id(1, 'stepped'))), q('stepped'));
-pass('once somebody has minted, bounds follow the clock');
-set_clock($clock, 10);
+# Unless somebody says that it is right.
+foreach my $how ('minted', 'accepted')
+{
+	value($writer, "SELECT flake_create_generator('$how')");
+	$id = value($writer, "SELECT flake_id(1, '$how')");
+	set_clock($clock, 3610);
+	cmp_ok(settles($id, "'$how'"), '<', $id + (1000000 << 23), 'bounds do not follow the clock');
+	value($writer, $how eq 'minted' ? "SELECT flake_id(1, 'minted')" : 'SELECT flake_accept_clock()');
+	settles($id + (3000000 << 23), "'$how'");
+	pass("they do when an id was minted, or the clock accepted: $how");
+	set_clock($clock, 10);
+	is(code($writer, "SELECT flake_id(2, '$how')"), '53400', "then all shards wait for it: $how");
+	value($writer, 'SELECT flake_accept_clock()');
+}
 
 #
 # The snapshot.
