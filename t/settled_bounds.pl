@@ -3,7 +3,8 @@
 # A bound of flake_settled() is below the ids of every transaction that is open, and
 # of every one that the snapshot it is used with does not see.  No id that comes later is
 # at or below it: in shards that nobody has used, with a clock that is set back, after a
-# restart, and with layouts without time.  flake_rewind() does not go below it.
+# restart, and with layouts without time.  flake_rewind() does not go below it.  And a
+# clock that is wrong for a moment leaves no shard waiting if only bounds were asked for.
 
 use strict;
 use warnings;
