@@ -65,6 +65,7 @@ INSERT INTO forbidden (command) VALUES
     ($$SELECT flake_settled('not_his')$$),
     ($$SELECT flake_settled('not_his', 5)$$),
     ($$SELECT flake_tail(5, 'not_his')$$),
+    ($$SELECT flake_tail(5, 'not_his', 5)$$),
     ($$SELECT flake_create_generator('public.x')$$),
     -- shards
     ($$SELECT flake_detach(300)$$),

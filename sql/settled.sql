@@ -24,7 +24,7 @@ SELECT flake_settled('event_id') IS NULL AS "null", flake_settled('event_id', 5)
        flake_tail(5, 'event_id') IS NULL AS "null";
 SELECT flake_horizon('event_id') IS NULL AS "null";
 SELECT flake_settled(NULL) IS NULL AS "null", flake_settled('event_id', NULL) IS NULL AS "null",
-       flake_tail(NULL, 'event_id') IS NULL AS "null", flake_tail(5, NULL) IS NULL AS "null";
+       flake_tail(NULL, 'event_id') IS NULL AS "null", flake_tail(5, NULL) IS NULL AS "null", flake_tail(5, 'event_id', NULL) IS NULL AS "null";
 
 -- what is committed is settled some milliseconds later
 CREATE TABLE event (id bigint PRIMARY KEY DEFAULT flake_id(5, 'event_id'), what text);
@@ -41,7 +41,7 @@ SELECT flake_settled('event_id') AS bound \gset
 SELECT flake_timestamp(:bound) <= clock_timestamp() AS past,
        flake_shard(:bound), flake_sequence(:bound);
 SELECT flake_settled('event_id', 7) >= :bound AS "as of all", flake_shard(flake_settled('event_id', 7)),
-       flake_tail(:bound, 'event_id') >= :bound AS "as of all";
+       flake_tail(:bound, 'event_id') >= :bound AS "as of all", flake_tail(0, 'event_id', 7) >= :bound AS "as of all";
 SELECT flake_id(0, 'event_id') > :bound AND flake_id(8191, 'event_id') > :bound AS "later ids are above";
 -- one bound in a statement
 SELECT count(*), count(DISTINCT bound) FROM (SELECT flake_settled('event_id') AS bound, pg_sleep(0.001) FROM generate_series(1, 20)) b;
@@ -106,7 +106,7 @@ SELECT max(i) FROM flake_ids(0, 3, 'number_id') i;
 SELECT flake_settled('number_id'), flake_settled('number_id', 0), flake_tail(2, 'number_id');
 SELECT max(i) AS three FROM flake_ids(3, 5, 'numbers_id') i \gset
 SELECT flake_settled('numbers_id', 3) = :three AS all, flake_settled('numbers_id', 4) >= 0 AS idle,
-       flake_tail(:three - 1, 'numbers_id') = :three AS all;
+       flake_tail(:three - 1, 'numbers_id', 3) = :three AS all, flake_tail(0, 'numbers_id', 3) = :three AS all;
 BEGIN;
 SELECT max(i) FROM flake_ids(0, 2, 'number_id') i;
 SELECT flake_settled('number_id');
@@ -157,12 +157,15 @@ SELECT * FROM attempt($$SELECT flake_settled('flake_default_uuid')$$);
 SELECT * FROM attempt($$SELECT flake_tail(5, 'flake_default_objectid')$$);
 SELECT * FROM attempt($$SELECT flake_settled(4294967295)$$);
 SELECT * FROM attempt($$SELECT flake_settled('numbers_id')$$);
+SELECT * FROM attempt($$SELECT flake_tail(0, 'numbers_id')$$);
 SELECT * FROM attempt($$SELECT flake_settled('event_id', 8192)$$);
 SELECT * FROM attempt($$SELECT flake_settled('event_id', -1)$$);
 SELECT * FROM attempt($$SELECT flake_settled('numbers_id', 16)$$);
+SELECT * FROM attempt($$SELECT flake_tail(0, 'numbers_id', 16)$$);
 SELECT code, regexp_replace(message, '\d{9,}', '...') AS message, regexp_replace(detail, '\d{9,}', '...') AS detail, hint
 FROM attempt(format($$SELECT flake_tail(%s, 'event_id')$$, flake_upper(now() + interval '1 min')));
 SELECT * FROM attempt($$SELECT flake_tail(1000, 'number_id')$$);
+SELECT * FROM attempt(format($$SELECT flake_tail(%s, 'numbers_id', 3)$$, :three + 10));
 \x off
 DROP SEQUENCE ordinary;
 -- nor before what this transaction has changed is committed
@@ -181,6 +184,7 @@ SET ROLE flake_regress_reader;
 SELECT code, message FROM attempt($$SELECT flake_settled('event_id')$$);
 SELECT code FROM attempt($$SELECT flake_settled('event_id', 5)$$);
 SELECT code FROM attempt($$SELECT flake_tail(5, 'event_id')$$);
+SELECT code FROM attempt($$SELECT flake_tail(5, 'event_id', 5)$$);
 SELECT code FROM attempt($$SELECT * FROM flake_unsettled$$);
 SELECT code FROM attempt($$SELECT * FROM _flake_holders()$$);
 RESET ROLE;

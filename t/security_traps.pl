@@ -174,7 +174,7 @@ $node->safe_psql(
 	SELECT * FROM trap.flake_generators;
 	SELECT * FROM trap.flake_stat;
 	SELECT * FROM trap.flake_unsettled;
-	SELECT trap.flake_settled('trap.ids'::regclass), trap.flake_settled('trap.ids'::regclass, 5), trap.flake_tail(5, 'trap.ids'::regclass),
+	SELECT trap.flake_settled('trap.ids'::regclass), trap.flake_settled('trap.ids'::regclass, 5), trap.flake_tail(5, 'trap.ids'::regclass), trap.flake_tail(5, 'trap.ids'::regclass, 5),
 		trap.flake_settled_uuid(), trap.flake_settled_objectid();
 	SELECT * FROM trap.flake_presets;
 	SELECT * FROM trap.flake_columns('trap.flake_default');

@@ -3,7 +3,8 @@
 # A bound of flake_settled() is below the ids of every transaction that is open, and
 # of every one that the snapshot it is used with does not see.  No id that comes later is
 # at or below it: in shards that nobody has used, with a clock that is set back, after a
-# restart, and with layouts without time.  flake_rewind() does not go below it.
+# restart, and with layouts without time.  flake_rewind() does not go below it.  And a
+# clock that is wrong for a moment leaves no shard waiting if only bounds were asked for.
 
 use strict;
 use warnings;
@@ -200,6 +201,36 @@ $bound = tick();
 cmp_ok($bound, '>=', $before_crash, 'no bound of a new extension is below');
 
 #
+# A clock that is an hour ahead for a moment, while everybody asks and nobody mints.
+#
+
+my $before_step = insert($writer, 1);
+set_clock($clock, 3610);
+settles($before_step);
+pass('what was minted before is settled');
+settled($reader) foreach 1 .. 100;
+set_clock($clock, 10);
+$id = insert($writer, 3500);
+cmp_ok($id, '>', $before_step, 'the clock right again, an idle shard goes on');
+is(value($reader, "SELECT abs(extract(epoch FROM flake_timestamp($id) - clock_timestamp())) < 1"),
+	't', 'with the present time');
+
+# Unless somebody says that it is right.
+foreach my $how ('minted', 'accepted')
+{
+	value($writer, "SELECT flake_create_generator('$how')");
+	$id = value($writer, "SELECT flake_id(1, '$how')");
+	set_clock($clock, 3610);
+	cmp_ok(settles($id, "'$how'"), '<', $id + (1000000 << 23), 'bounds do not follow the clock');
+	value($writer, $how eq 'minted' ? "SELECT flake_id(1, 'minted')" : 'SELECT flake_accept_clock()');
+	settles($id + (3000000 << 23), "'$how'");
+	pass("they do when an id was minted, or the clock accepted: $how");
+	set_clock($clock, 10);
+	is(code($writer, "SELECT flake_id(2, '$how')"), '53400', "then all shards wait for it: $how");
+	value($writer, 'SELECT flake_accept_clock()');
+}
+
+#
 # The snapshot.
 #
 
@@ -363,6 +394,30 @@ cmp_ok($lower eq '' ? 0 : $lower, '<', $bound, 'and so do bounds');
 settled($reader, q('named'));
 is(code($reader, "SELECT flake_tail($bound, 'named')"),
 	'55000', 'and flake_tail() says so to whoever has read further');
+# In two steps: the first one, above the bound, is all right.
+value($writer, q(SELECT flake_create_generator('twice');
+	CREATE TABLE twice_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'twice'));
+	SELECT flake_advance('twice', flake_id(1, 'twice') + (40000::bigint << 23))));
+$bound = settled($reader, q('twice'));
+my $down = 'SELECT flake_rewind($$twice$$, ' . "$bound - (10000::bigint << 23)%s)";
+value($writer, q(SELECT flake_id(1, 'twice')));
+value($writer, "SELECT flake_rewind('twice', $bound)");
+$refused = qr/^ERROR:  55000: cannot rewind generator "twice" below what is settled/;
+like((ask($writer, sprintf $down, ''))[1], $refused, 'no second rewind below what is settled');
+restart();
+like((ask($writer, sprintf $down, ''))[1], $refused, 'nor after a restart');
+value($writer, sprintf $down, ', force => true');
+cmp_ok(value($writer, q(SELECT flake_id(1, 'twice'))), '<', $bound, 'forced, it works');
+value($writer, q(SELECT flake_create_generator('numbered', 'seq:63 block=100');
+	CREATE TABLE numbered_row (id bigint PRIMARY KEY DEFAULT flake_id(0, 'numbered'));
+	SELECT max(id) FROM flake_ids(0, 50, 'numbered') AS id));
+is(settled($reader, q('numbered')), 50, 'numbers are settled');
+value($writer, q(SELECT flake_rewind('numbered', 60)));
+like(
+	(ask($writer, q(SELECT flake_rewind('numbered', 10))))[1],
+	qr/^ERROR:  55000: cannot rewind generator "numbered" below what is settled/,
+	'nor below that of numbers');
+
 value($writer, q(SELECT flake_create_generator('unasked');
 	CREATE TABLE unasked_row (id bigint PRIMARY KEY DEFAULT flake_id(1, 'unasked'));
 	SELECT flake_advance('unasked', flake_id(1, 'unasked') + (40000::bigint << 23))));
@@ -393,7 +448,8 @@ $held = value($writer, q(SELECT flake_id(1, 'dense')));
 my $free = value($other, q(SELECT flake_id(2, 'dense')));
 is(settled($reader, q('dense', 1)), $last[0], 'without time an open transaction holds its shard back');
 is(settled($reader, q('dense', 2)), $free, 'and no other');
-is(value($reader, "SELECT flake_tail($last[0], 'dense')"), $last[0], 'flake_tail() goes by the shard of the id');
+is(code($reader, q(SELECT flake_tail(0, 'dense'))), '0A000', 'nor for flake_tail()');
+is(value($reader, "SELECT flake_tail($_, 'dense', 1)"), $last[0], "flake_tail() from $_ on") foreach 0, $last[0];
 value($writer, 'COMMIT');
 is(settled($reader, q('dense', 1)), $held, 'until it ends');
 

@@ -51,10 +51,19 @@ sub settled
 # One id; then nobody commits anything, and bounds move on.
 #
 
-change_setting($first, 'synchronous_standby_names', 'second');
 my $session = new_session($first);
 my $other = new_session($first);
+my $asking = new_session($first);
 value($session, 'CREATE TABLE item (id bigint); INSERT INTO item VALUES (flake_id(1))');
+
+# One that asks all the time, in a statement that began before there was a synchronous
+# standby: it does not read the configuration.  Bounds are everybody's.
+send_query($asking,
+	'DO $$ BEGIN LOOP PERFORM flake_settled(); COMMIT; PERFORM pg_sleep(0.03); END LOOP; END $$');
+$first->poll_query_until('postgres',
+	q(SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ '^DO' AND state = 'active'))
+  or die 'nobody asks';
+change_setting($first, 'synchronous_standby_names', 'second');
 my $began = settled($session);
 wait_until(sub { settled($session) > $began + (1000 << 23) },
 	'bounds move on with a synchronous standby');
@@ -89,7 +98,7 @@ kill 'STOP', $receiver;
 usleep(500_000);
 $stuck = settled($session);
 kill9_and_wait($first);
-$_->{run}->finish foreach $session, $other;
+$_->{run}->finish foreach $session, $other, $asking;
 kill 'CONT', $receiver;
 $second->promote;
 change_setting($second, 'synchronous_standby_names', '');

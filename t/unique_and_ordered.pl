@@ -251,7 +251,7 @@ is(query('SELECT issued FROM flake_stat WHERE shard = 7'),
 like($plan, qr/^t$/m, 'and flake_last_id() knows the last');
 like(
 	$errors,
-	qr/ERROR:  25000: cannot mint ids in a parallel worker\n.*^HINT:  .*PARALLEL RESTRICTED/ms,
+	qr/ERROR:  25000: cannot use a generator in a parallel worker\n.*^HINT:  .*PARALLEL RESTRICTED/ms,
 	'a function that claims to be PARALLEL SAFE does not mint in a worker');
 
 

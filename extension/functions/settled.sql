@@ -32,7 +32,15 @@ AS 'MODULE_PATHNAME', 'flake_tail'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED SUPPORT @extschema@._flake_settled_support;
 
 COMMENT ON FUNCTION @extschema@.flake_tail(bigint, regclass) IS
-'flake_settled() for a reader who has read up to the id after; in a layout without time, of that id''s shard; errors: 55000 if after is above all that is settled, so that rows may have been missed, and those of flake_settled(generator) but 0A000';
+'flake_settled(generator) for a reader who has read up to the id after, 0 at first; errors: 55000 if after is above all that is settled, so that rows may have been missed, and those of flake_settled(generator)';
+
+CREATE FUNCTION @extschema@.flake_tail(after bigint, generator regclass, shard int)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_tail_of_shard'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@.flake_tail(bigint, regclass, int) IS
+'flake_settled(generator, shard) for a reader who has read up to the id after of that shard, 0 at first; errors: 55000 if after is above all that is settled, so that rows may have been missed, and those of flake_settled(generator, shard)';
 
 CREATE FUNCTION @extschema@.flake_settled_uuid()
 RETURNS uuid

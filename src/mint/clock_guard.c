@@ -40,7 +40,12 @@
  * horizon.  Its move is let pass, and later ones are compared with it.  But others'
  * moves are still compared with where their horizons are.
  *
- * The guard costs nothing where no horizon is moved.
+ * Who only asks what is settled raises the floor and the horizon of all shards.  A
+ * bound that comes late harms nobody, but a moment of a wrong clock could keep all
+ * shards from minting until the clock gets there.  So asking follows a clock that is
+ * ahead by more than flakeid.max_ahead only once a claim has.
+ *
+ * The guard costs nothing where no horizon is moved, and nobody asks.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -207,6 +212,17 @@ judge(const ClockMove *move)
 	if (move->horizon != DT_NOBEGIN && move->wall - move->horizon <= max_jump_us)
 		doubt.is_refused = false;
 	return doubt;
+}
+
+bool
+flake_clock_guard_doubt(ClockMove *move)
+{
+	ClockGuard	guard = get_guard();
+	TimestampTz expected = guard.wall + move->steady_us - guard.steady_us;
+
+	if (guard.is_set && move->wall - expected > flake_max_ahead_us)
+		move->wall = expected;
+	return guard.is_set;
 }
 
 bool

@@ -27,6 +27,13 @@ typedef struct ClockMove
 /* Reads the clocks. */
 extern void flake_clock_guard_read(ClockMove *move);
 
+/*
+ * For who only asks what is settled: a clock that is further ahead of the steady one
+ * than flakeid.max_ahead, since a claim last moved a horizon, is not believed, and
+ * the steady one takes its place.  False if no horizon was moved since the start.
+ */
+extern bool flake_clock_guard_doubt(ClockMove *move);
+
 /* Whether the move may be made. */
 extern bool flake_clock_guard_allows(const ClockMove *move);
 

@@ -261,7 +261,7 @@ flake_generator_check_label(Oid sequence)
 	if (in_doubt)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids before the layout of generator \"%s\" is committed",
+				 errmsg("cannot use generator \"%s\" before its layout is committed",
 						RelationGetRelationName(rel)),
 				 errdetail("If it were rolled back, ids minted meanwhile could repeat in another layout."),
 				 errhint("Commit first.")));

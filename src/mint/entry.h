@@ -105,13 +105,14 @@ typedef struct Settled
 
 typedef struct Holder
 {
+	/* What others always read is in one cache line. */
 	pg_atomic_uint64 above[FLAKE_HOLDS];	/* packed: all its ids are;
 											 * FLAKE_HOLDS_NOTHING if it has
 											 * none */
+	pg_atomic_uint32 overflow;	/* 1 if it holds more than fits, */
+	Oid			database;		/* and then in this database */
 	FlakeKey	key[FLAKE_HOLDS];
 	TimestampTz since[FLAKE_HOLDS];
-	Oid			database;		/* of a process that holds more than fits, */
-	pg_atomic_uint32 overflow;	/* and then 1 */
 } Holder;
 
 typedef struct PreparedHolder
@@ -126,12 +127,9 @@ typedef struct Holders
 	pg_atomic_uint64 epochs;	/* of Settled so far */
 	bool		is_read;		/* those from before the server's start, too */
 	int			nprocesses;
-	int			nprepared;		/* these come after those of the processes */
-	union
-	{
-		Holder		holder;
-		char		lines[128]; /* processes do not disturb each other */
-	}			processes[FLEXIBLE_ARRAY_MEMBER];
+	int			nprepared;
+
+	/* Then a Holder for each process, and a PreparedHolder for each of those. */
 } Holders;
 
 typedef struct ClockGuard

@@ -153,7 +153,7 @@ flake_assign_require_attach(bool value, void *extra)
 }
 
 /*
- * ERROR in a parallel worker, which always comes here before it mints.
+ * ERROR in a parallel worker, which always comes here before it mints or asks.
  *
  * A worker's locks end with it, and not with the transaction, so nobody could
  * wait for the rows that its ids are in.  Nor is anything gained by it: each id
@@ -165,9 +165,9 @@ refuse_in_worker(void)
 	if (IsParallelWorker())
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSACTION_STATE),
-				 errmsg("cannot mint ids in a parallel worker"),
-				 errdetail("The lock that tells others of ids in open transactions would end with the worker."),
-				 errhint("A function that mints ids must be PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
+				 errmsg("cannot use a generator in a parallel worker"),
+				 errdetail("The lock that tells others of the transaction would end with the worker."),
+				 errhint("A function that mints ids, or asks what is settled, must be PARALLEL RESTRICTED or PARALLEL UNSAFE.")));
 }
 
 /* Locks the sequence until the end of the transaction; see nextval(). */

@@ -63,7 +63,7 @@ my_holder(void)
 	int			process = (int) (MyProc - &ProcGlobal->allProcs[0]);
 
 	Assert(process >= 0 && process < flake_holders->nprocesses);
-	return &flake_holders->processes[process].holder;
+	return flake_process_holder(flake_holders, process);
 }
 
 int
@@ -110,7 +110,10 @@ let_go(void)
 	pg_write_barrier();
 	while (holds > 0)
 		pg_atomic_write_u64(&holder->above[--holds], (uint64) FLAKE_HOLDS_NOTHING);
-	pg_atomic_write_u32(&holder->overflow, 0);
+
+	/* Few have one: leave the line alone that this would take from others. */
+	if (pg_atomic_read_u32(&holder->overflow) != 0)
+		pg_atomic_write_u32(&holder->overflow, 0);
 }
 
 /* The least of a packed value and of what a holder holds. */
@@ -320,7 +323,7 @@ flake_holders_least(Oid generator, int32 shard, int64 packed)
 	FlakeKey	key = {.database = MyDatabaseId,.generator = generator,.shard = shard};
 
 	for (int i = 0; i < flake_holders->nprocesses; i++)
-		packed = least_of(&flake_holders->processes[i].holder, &key, packed);
+		packed = least_of(flake_process_holder(flake_holders, i), &key, packed);
 
 	/*
 	 * After the processes: a transaction's entry is copied, and then removed
@@ -382,7 +385,7 @@ flake_holders_list(void)
 
 	flake_shmem_attach();
 	for (int i = 0; i < flake_holders->nprocesses; i++)
-		list = list_holder(list, &flake_holders->processes[i].holder,
+		list = list_holder(list, flake_process_holder(flake_holders, i),
 						   ProcGlobal->allProcs[i].pid, InvalidTransactionId);
 	if (flake_holders->nprepared == 0)
 		return list;

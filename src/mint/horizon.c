@@ -45,7 +45,6 @@
 #include "access/xlog.h"
 #include "common/int.h"
 #include "layout/layout.h"
-#include "layout/message.h"
 #include "mint/clock_guard.h"
 #include "mint/entry.h"
 #include "mint/horizon.h"
@@ -57,7 +56,6 @@
 #include "settings.h"
 #include "storage/bufmgr.h"
 #include "trust/relation.h"
-#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -92,9 +90,9 @@ open_sequence(const HorizonRef *ref)
 	if (flake_has_new_file(rel))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot mint ids while changes to generator \"%s\" are not committed",
+				 errmsg("cannot use generator \"%s\" while changes to it are not committed",
 						RelationGetRelationName(rel)),
-				 errdetail("If they were rolled back, ids minted meanwhile could repeat after a crash."),
+				 errdetail("If they were rolled back, ids that were handed out, or settled, could be minted after a crash."),
 				 errhint("Commit first.")));
 	return rel;
 }
@@ -194,28 +192,6 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 		raise_to(&shared->floor, last_value);
 	raise_to(&shared->asked, asked ? value : asked_on_disk);
 	publish(ref, rel, value, page_lsn);
-}
-
-/*
- * WARNING if a horizon that was found at the server's start is further ahead
- * than H4 lets it go, or some setting of before.
- */
-static void
-warn_if_far_ahead(const HorizonRef *ref, int64 found)
-{
-	const FlakeLayout *layout = ref->layout;
-	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz ahead;
-
-	if (!flake_layout_has_time(layout) || found <= flake_horizon_claimable_up_to(layout, now) ||
-		!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, found), &ahead))
-		return;
-	ereport(WARNING,
-			(errmsg("the horizon of generator \"%s\" is %s ahead of the clock",
-					get_rel_name(ref->sequence), flake_long_duration(ahead - now)),
-			 errdetail("Ids go on above it, and may be %s ahead of the clock (\"flakeid.max_ahead\").",
-					   flake_duration(flake_max_ahead_us)),
-			 errhint("If the clock is behind, correct it. If it is right, it was ahead when ids were minted: see flake_rewind().")));
 }
 
 /* The time of a packed value; DT_NOBEGIN if there is none. */
@@ -342,7 +318,7 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 		flake_horizon_open(ref, generator, sequence, layout, begin);
 		return;
 	}
-	warn_if_far_ahead(ref, found);
+	flake_horizon_warn_if_ahead(layout, sequence, found);
 }
 
 bool
@@ -354,6 +330,7 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	bool		has_time = flake_layout_has_time(ref->layout);
 	bool		is_moved = false;
 	bool		is_refused = false;
+	bool		is_reference = true;
 	ClockMove	move;
 	Relation	rel;
 	int64		cap = ref->max;
@@ -377,6 +354,8 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	if (has_time)
 	{
 		read_clock(ref, &move);
+		if (slot == NULL)
+			is_reference = !flake_clock_guard_doubt(&move);
 		cap = flake_horizon_claimable_up_to(ref->layout, move.wall);
 	}
 	if (end > cap)
@@ -408,7 +387,7 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 		return false;
 	if (is_refused)
 		flake_clock_guard_refuse(&move, &slot->refused);
-	if (is_moved && has_time)
+	if (is_moved && has_time && is_reference)
 		flake_clock_guard_note(&move);
 	return start_over;
 }
@@ -442,17 +421,23 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 	Horizon    *shared = ref->shared;
 	Relation	rel = open_sequence(ref);
 	Buffer		buffer = ReadBuffer(rel, 0);
+	int64		asked;
 	XLogRecPtr	lsn;
 
+	/*
+	 * Who had read on up to above the value is set back to it, or the rewind
+	 * is refused: see check_settled().  Up to there bounds were given out.
+	 */
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
+	asked = Min((int64) pg_atomic_read_u64(&shared->asked), value);
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = flake_horizon_page_write(rel, buffer, value, FLAKE_PACKED_NONE);
+	lsn = flake_horizon_page_write(rel, buffer, value, asked);
 	UnlockReleaseBuffer(buffer);
 	XLogFlush(lsn);
 
 	/* Not raise_to(): nobody else changes them while the sequence is locked. */
 	flake_shmem_forget_settled(shared->key.generator);
-	pg_atomic_write_u64(&shared->asked, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_write_u64(&shared->asked, (uint64) asked);
 	pg_atomic_write_u64(&shared->floor, (uint64) value);
 	publish(ref, rel, value, lsn);
 	LWLockRelease(&shared->lock);

@@ -52,7 +52,8 @@ extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
  * as it is: somebody else is about to move it, or nothing is left to reserve.
  *
  * ERROR 53400 if the clock has jumped ahead (H5); it is counted in the slot that
- * the claim is for.  With no slot it is false instead.
+ * the claim is for.  No slot is for who only asks what is settled: then it is false
+ * instead, and the clock that counts is that of flake_clock_guard_doubt().
  */
 extern bool flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot);
 

@@ -13,9 +13,11 @@
 
 #include "common/int.h"
 #include "layout/layout.h"
+#include "layout/message.h"
 #include "mint/horizon_page.h"
 #include "mint/horizon_reach.h"
 #include "settings.h"
+#include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
 /* How far ahead of what was handed out the horizon of a layout with time is. */
@@ -92,4 +94,21 @@ flake_horizon_last_tick(const FlakeLayout *layout, TimestampTz now)
 	if (tick > flake_layout_max_tick(layout))
 		return flake_layout_max_packed(layout);
 	return flake_layout_pack(layout, tick, 0) - 1;
+}
+
+void
+flake_horizon_warn_if_ahead(const FlakeLayout *layout, Oid sequence, int64 found)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz ahead;
+
+	if (!flake_layout_has_time(layout) || found <= flake_horizon_claimable_up_to(layout, now) ||
+		!flake_layout_tick_start(layout, flake_layout_packed_tick(layout, found), &ahead))
+		return;
+	ereport(WARNING,
+			(errmsg("the horizon of generator \"%s\" is %s ahead of the clock",
+					get_rel_name(sequence), flake_long_duration(ahead - now)),
+			 errdetail("Ids go on above it, and may be %s ahead of the clock (\"flakeid.max_ahead\").",
+					   flake_duration(flake_max_ahead_us)),
+			 errhint("If the clock is behind, correct it. If it is right, it was ahead when ids were minted: see flake_rewind().")));
 }

@@ -30,6 +30,13 @@ extern int64 flake_horizon_first_floor(const FlakeLayout *layout, TimestampTz no
 /* A packed value before the present tick; FLAKE_PACKED_NONE if there is none. */
 extern int64 flake_horizon_last_tick(const FlakeLayout *layout, TimestampTz now);
 
+/*
+ * WARNING if a horizon that was found at the server's start is further ahead
+ * than H4 lets it go, or some setting of before.
+ */
+extern void flake_horizon_warn_if_ahead(const FlakeLayout *layout, Oid sequence,
+										int64 found);
+
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_HORIZON_REACH_H */

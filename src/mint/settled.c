@@ -39,6 +39,7 @@
 #include "postgres.h"
 
 #include "layout/layout.h"
+#include "mint/clock_guard.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/holders.h"
@@ -55,6 +56,28 @@
 #include "utils/timestamp.h"
 
 /*
+ * Whether commits wait for synchronous standbys.  As for them, shared memory says
+ * it, once the checkpointer has read the configuration there: a session that is in
+ * a long statement does not know of a new one.
+ */
+static bool
+has_sync_standbys(void)
+{
+	const volatile WalSndCtlData *control = WalSndCtl;
+
+	if (max_wal_senders == 0)
+		return false;
+#ifdef SYNC_STANDBY_DEFINED
+	if (control->sync_standbys_status & SYNC_STANDBY_DEFINED)
+		return true;
+#else
+	if (control->sync_standbys_defined) /* before 15.13, 16.9, 17.5 */
+		return true;
+#endif
+	return SyncRepStandbyNames != NULL && *SyncRepStandbyNames != '\0';
+}
+
+/*
  * The horizon that a failover leaves as it is (S4): this one, if the synchronous
  * standbys have its WAL, or an earlier one.
  */
@@ -67,7 +90,10 @@ confirmed_horizon(Settled *settled, const HorizonRef *horizon)
 	XLogRecPtr	flushed;
 
 	Assert(LWLockHeldByMeInMode(&settled->lock, LW_EXCLUSIVE));
-	if (max_wal_senders == 0 || SyncRepStandbyNames == NULL || *SyncRepStandbyNames == '\0')
+
+	/* Read before: if there are none, this is from before there are any. */
+	pg_read_barrier();
+	if (!has_sync_standbys())
 		return value;
 
 	/* Written before the horizon is published: this is not an older one. */
@@ -102,7 +128,12 @@ static int64
 raise_floor(Generator *generator)
 {
 	HorizonRef *horizon = &generator->horizon;
-	int64		past = flake_horizon_last_tick(&generator->layout, GetCurrentTimestamp());
+	ClockMove	now;
+	int64		past;
+
+	flake_clock_guard_read(&now);
+	(void) flake_clock_guard_doubt(&now);
+	past = flake_horizon_last_tick(&generator->layout, now.wall);
 
 	/* If it cannot be moved because the clock is wrong, it stays. */
 	if (flake_horizon_margin(horizon, past) < horizon->reserve)

@@ -57,6 +57,7 @@ typedef struct ShmemHeader
 StaticAssertDecl(sizeof(Horizon) <= ENTRY_SIZE, "a horizon fits its entry");
 StaticAssertDecl(sizeof(Slot) <= ENTRY_SIZE, "a slot fits its entry");
 StaticAssertDecl(sizeof(Settled) <= ENTRY_SIZE, "so does what is settled");
+StaticAssertDecl(sizeof(Holder) <= PG_CACHE_LINE_SIZE, "holders are as far apart");
 
 dshash_table *flake_horizons = NULL;
 dshash_table *flake_slots = NULL;
@@ -146,9 +147,9 @@ number_of_processes(void)
 static Size
 holders_size(void)
 {
-	return add_size(offsetof(Holders, processes),
-					add_size(mul_size(number_of_processes(),
-									  sizeof(flake_holders->processes[0])),
+	/* And one cache line to align them. */
+	return add_size(sizeof(Holders),
+					add_size(mul_size(number_of_processes() + 1, PG_CACHE_LINE_SIZE),
 							 mul_size(max_prepared_xacts, sizeof(PreparedHolder))));
 }
 
@@ -161,7 +162,7 @@ holders_init(Holders *holders, int tranche)
 	holders->nprocesses = number_of_processes();
 	holders->nprepared = max_prepared_xacts;
 	for (int i = 0; i < holders->nprocesses; i++)
-		flake_holder_init(&holders->processes[i].holder);
+		flake_holder_init(flake_process_holder(holders, i));
 	for (int i = 0; i < holders->nprepared; i++)
 	{
 		flake_prepared_holders(holders)[i].xid = InvalidTransactionId;

@@ -38,11 +38,24 @@ flake_holder_init(Holder *holder)
 	pg_atomic_init_u32(&holder->overflow, 0);
 }
 
-/* Those of prepared transactions. */
+/*
+ * That of a process.  They are a whole number of cache lines apart, and begin with
+ * one, so that processes do not disturb each other.  The memory is mapped to whole
+ * pages, so each process finds them in the same place.
+ */
+static inline Holder *
+flake_process_holder(Holders *holders, int process)
+{
+	char	   *first = (char *) CACHELINEALIGN(holders + 1);
+
+	return (Holder *) (first + (Size) process * PG_CACHE_LINE_SIZE);
+}
+
+/* Those of prepared transactions, which come after those of the processes. */
 static inline PreparedHolder *
 flake_prepared_holders(Holders *holders)
 {
-	return (PreparedHolder *) &holders->processes[holders->nprocesses];
+	return (PreparedHolder *) flake_process_holder(holders, holders->nprocesses);
 }
 
 /* Connects this session to the tables, once, and makes them if nobody has. */

@@ -40,6 +40,7 @@ PG_FUNCTION_INFO_V1(flake_settled_uuid);
 PG_FUNCTION_INFO_V1(flake_settled_objectid);
 PG_FUNCTION_INFO_V1(flake_settled_support);
 PG_FUNCTION_INFO_V1(flake_tail);
+PG_FUNCTION_INFO_V1(flake_tail_of_shard);
 PG_FUNCTION_INFO_V1(flake_holders_of_database);
 
 /* The generator of a call; one of bigint ids. */
@@ -60,6 +61,20 @@ get_generator(FunctionCallInfo fcinfo, int argument)
 	return generator;
 }
 
+/* ERROR unless the generator has one bound for all shards. */
+static void
+check_has_bound(const Generator *generator)
+{
+	if (!flake_layout_has_time(&generator->layout) &&
+		flake_layout_max_shard(&generator->layout) > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("generator \"%s\" has no bound for all shards",
+						get_rel_name(generator->sequence)),
+				 errdetail("Its ids have no time, so each shard counts for itself."),
+				 errhint("Name the shard: flake_settled(generator, shard), flake_tail(after, generator, shard).")));
+}
+
 /* The last id of a packed value. */
 static int64
 id_of(const FlakeLayout *layout, int32 shard, int64 packed)
@@ -74,20 +89,13 @@ Datum
 flake_settled(PG_FUNCTION_ARGS)
 {
 	Generator  *generator = get_generator(fcinfo, 0);
-	const FlakeLayout *layout = &generator->layout;
 	SettledBound bound;
 
-	if (!flake_layout_has_time(layout) && flake_layout_max_shard(layout) > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("generator \"%s\" has no bound for all shards",
-						get_rel_name(generator->sequence)),
-				 errdetail("Its ids have no time, so each shard counts for itself."),
-				 errhint("Ask for each shard: flake_settled(generator, shard).")));
+	check_has_bound(generator);
 	bound = flake_settled_find(generator, 0);
 	if (!bound.is_known)
 		PG_RETURN_NULL();
-	PG_RETURN_INT64(id_of(layout, 0, bound.bound));
+	PG_RETURN_INT64(id_of(&generator->layout, 0, bound.bound));
 }
 
 /* flake_settled(generator regclass, shard int) returns bigint */
@@ -105,14 +113,12 @@ flake_settled_of_shard(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64(id_of(&generator->layout, shard, bound.bound));
 }
 
-/* flake_tail(after bigint, generator regclass) returns bigint */
-Datum
-flake_tail(PG_FUNCTION_ARGS)
+/* The bound for a reader who has read up to an id. */
+static Datum
+tail(FunctionCallInfo fcinfo, Generator *generator, int32 shard)
 {
 	int64		after = PG_GETARG_INT64(0);
-	Generator  *generator = get_generator(fcinfo, 1);
 	const FlakeLayout *layout = &generator->layout;
-	int32		shard = flake_layout_shard(layout, after);
 	SettledBound bound = flake_settled_find(generator, shard);
 
 	if (bound.any_is_known && after > id_of(layout, shard, bound.latest))
@@ -126,6 +132,27 @@ flake_tail(PG_FUNCTION_ARGS)
 	if (!bound.is_known)
 		PG_RETURN_NULL();
 	PG_RETURN_INT64(id_of(layout, shard, bound.bound));
+}
+
+/* flake_tail(after bigint, generator regclass) returns bigint */
+Datum
+flake_tail(PG_FUNCTION_ARGS)
+{
+	Generator  *generator = get_generator(fcinfo, 1);
+
+	check_has_bound(generator);
+	return tail(fcinfo, generator, 0);
+}
+
+/* flake_tail(after bigint, generator regclass, shard int) returns bigint */
+Datum
+flake_tail_of_shard(PG_FUNCTION_ARGS)
+{
+	Generator  *generator = get_generator(fcinfo, 1);
+	int32		shard = PG_GETARG_INT32(2);
+
+	flake_generator_check_shard(&generator->layout, shard);
+	return tail(fcinfo, generator, shard);
 }
 
 /* The bound of a generator of wide ids; false if none is known. */

@@ -348,6 +348,7 @@ my %arguments = (
 	'flake_settled(regclass)'          => [ map { [$_] } @generators ],
 	'flake_settled(regclass, integer)' => [ map { [ $_, '3' ] } @generators ],
 	'flake_tail(bigint, regclass)'     => [ map { [ '5', $_ ] } @generators ],
+	'flake_tail(bigint, regclass, integer)' => [ map { [ '5', $_, '3' ] } @generators ],
 	'flake_settled_uuid()'             => [ [] ],
 	'flake_settled_objectid()'         => [ [] ],
 	'_flake_holders()'                 => [ [] ],
