@@ -29,8 +29,8 @@ typedef struct SettledBound
  * Finds a new bound, and then one that is right for the active snapshot: every id
  * of this database at or below it that this server has minted or will ever mint is of a
  * transaction that had ended, and what that did is seen with the snapshot.  The
- * same snapshot gets the same bound in a transaction.  In a layout with time the
- * bound is a whole tick's end.
+ * same snapshot gets the same bound in a statement, or while a cursor is open.  In a
+ * layout with time the bound is a whole tick's end.
  *
  * The generator comes from flake_generator_read().  The shard matters in a layout
  * without time.
