@@ -47,6 +47,7 @@ OBJS = \
 	src/shard/detach_all.o \
 	src/shard/attach.o \
 	src/shard/fence.o \
+	src/shard/citus.o \
 	src/shard/lease_row.o \
 	src/shard/state.o \
 	src/shard/route.o \

@@ -145,9 +145,8 @@ flake_generator_init(void)
 	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
 }
 
-/* What was not checked while it was off is when it is on. */
 void
-flake_assign_require_attach(bool value, void *extra)
+flake_generators_forget(void)
 {
 	each_generator(forget_catalogs);
 }
@@ -302,6 +301,12 @@ look_up(Generator *generator, Oid function, bool to_read)
 
 	flake_horizon_open(&generator->horizon, generator->key,
 					   generator->sequence, &generator->layout, !to_read);
+
+	/*
+	 * After that: what a restore has set is now where no ALTER SEQUENCE
+	 * reaches.
+	 */
+	flake_generator_check_sequence(generator->sequence, &generator->layout);
 	if (!flake_layout_has_time(&generator->layout))
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();

@@ -43,6 +43,7 @@
 #include "mint/restore.h"
 #include "mint/slot.h"
 #include "settings.h"
+#include "shard/citus.h"
 #include "shard/fence.h"
 #include "shard/state.h"
 #include "trust/own_table.h"
@@ -59,8 +60,12 @@ typedef enum Verdict
 	OTHERS_ARE_DETACHED,
 	IS_NOT_ATTACHED,
 	IS_IN_DOUBT,
-	TABLE_IS_NEWER
+	TABLE_IS_NEWER,
+	IS_NOT_OF_NODE,
+	IS_OF_OTHER_NODE
 } Verdict;
+
+int			flake_shard_checks = FLAKE_CHECK_UNKNOWN;
 
 /*
  * F4: the table of states was made by this transaction, and the generator is
@@ -80,8 +85,32 @@ is_older_than_table(const Generator *generator, const ShardState *state)
 	return !is_new;
 }
 
+/*
+ * C1, C2 (see citus.c): what Citus says of a shard.  Read before the shard's lock is
+ * taken.
+ */
+typedef struct NodeOpinion
+{
+	CitusNode	node;
+	bool		is_own;			/* also without Citus */
+	bool		is_of_other;
+} NodeOpinion;
+
+static NodeOpinion
+ask_citus(int32 shard)
+{
+	NodeOpinion opinion = {flake_citus_node(), true, false};
+
+	if (opinion.node.place == CITUS_IS_ABSENT)
+		return opinion;
+	opinion.is_own = opinion.node.place == CITUS_HAS_GROUP &&
+		opinion.node.group == shard;
+	opinion.is_of_other = !opinion.is_own && flake_citus_is_of_other(shard);
+	return opinion;
+}
+
 static Verdict
-judge(const Generator *generator, const ShardState *state)
+judge(const Generator *generator, const ShardState *state, const NodeOpinion *opinion)
 {
 	if (state->exists && !state->attached)
 		return IS_DETACHED;
@@ -89,6 +118,10 @@ judge(const Generator *generator, const ShardState *state)
 		return OTHERS_ARE_DETACHED;
 	if (!state->attached && flake_require_attach)
 		return IS_NOT_ATTACHED;
+	if (!opinion->is_own && !state->attached)
+		return IS_NOT_OF_NODE;
+	if (opinion->is_of_other)
+		return IS_OF_OTHER_NODE;
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
 	if (state->in_doubt)
@@ -98,7 +131,8 @@ judge(const Generator *generator, const ShardState *state)
 
 /* ERROR unless the shard may be minted here. */
 static void
-check_verdict(Verdict verdict, const Generator *generator, int32 shard)
+check_verdict(Verdict verdict, const Generator *generator, int32 shard,
+			  const NodeOpinion *opinion)
 {
 	switch (verdict)
 	{
@@ -138,6 +172,12 @@ check_verdict(Verdict verdict, const Generator *generator, int32 shard)
 							get_rel_name(generator->sequence)),
 					 errdetail("This transaction has created the extension, and the generator was there before."),
 					 errhint("Commit first.")));
+			break;
+		case IS_NOT_OF_NODE:
+			flake_citus_refuse(&opinion->node, shard);
+			break;
+		case IS_OF_OTHER_NODE:
+			flake_citus_refuse_other(shard);
 			break;
 	}
 }
@@ -191,9 +231,28 @@ subtransaction_ends(SubXactEvent event, SubTransactionId subid,
 		undo_opening();
 }
 
+/* What is kept of Citus may be wrong from now on. */
+static void
+citus_changed(void)
+{
+	flake_shard_checks |= FLAKE_CHECK_UNKNOWN;
+	flake_generators_forget();
+}
+
+/* What was not checked while it was off is when it is on. */
+void
+flake_fence_assign_require_attach(bool value, void *extra)
+{
+	flake_shard_checks &= ~FLAKE_CHECK_ATTACHED;
+	if (value)
+		flake_shard_checks |= FLAKE_CHECK_ATTACHED;
+	flake_generators_forget();
+}
+
 void
 flake_fence_init(void)
 {
+	flake_citus_init(citus_changed);
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
@@ -223,6 +282,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	Oid			sequence = generator->sequence;
 	OwnTable	table;
 	ShardState	state;
+	NodeOpinion opinion;
 	Verdict		verdict;
 
 	/* UUIDs and ObjectIDs have no shards. */
@@ -233,6 +293,8 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		return;
 	}
 
+	opinion = ask_citus(slot->shard);
+
 	/*
 	 * F2.  The table comes before the lock of all shards, as for those who
 	 * have written into it.
@@ -242,7 +304,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
 	state = flake_shard_read_row(&table, sequence, slot->shard);
-	verdict = judge(generator, &state);
+	verdict = judge(generator, &state, &opinion);
 	if (verdict == MAY_MINT)
 	{
 		open_slot(generator, slot, &state);
@@ -259,5 +321,43 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	 */
 	if (state.exists || flake_require_attach)
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
-	check_verdict(verdict, generator, slot->shard);
+	check_verdict(verdict, generator, slot->shard, &opinion);
+}
+
+/* Finds out whether Citus has a say here. */
+static void
+look_for_citus(void)
+{
+	while (flake_shard_checks & FLAKE_CHECK_UNKNOWN)
+	{
+		flake_shard_checks &= ~(FLAKE_CHECK_UNKNOWN | FLAKE_CHECK_NODE);
+		if (flake_citus_node().place != CITUS_IS_ABSENT)
+			flake_shard_checks |= FLAKE_CHECK_NODE;
+	}
+}
+
+void
+flake_shard_check(Generator *generator, const GeneratorSlot *slot, Oid function)
+{
+	look_for_citus();
+	if (flake_shard_checks != 0 && !slot->checked)
+		flake_shard_open(generator, slot, function);
+}
+
+int32
+flake_shard_of_node(const FlakeLayout *layout)
+{
+	CitusNode	node = flake_citus_node();
+
+	if (node.place == CITUS_IS_ABSENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no shard is set"),
+				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
+				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
+	if (node.place != CITUS_HAS_GROUP)
+		flake_citus_no_place(node.place);
+	if (node.group > flake_layout_max_shard(layout))
+		flake_citus_refuse_group(layout, node.group);
+	return node.group;
 }

@@ -44,6 +44,7 @@
 #include "miscadmin.h"
 #include "settings.h"
 #include "shard/attach.h"
+#include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/lease_search.h"
 #include "shard/route.h"
@@ -282,6 +283,7 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	flake_citus_check_lease();
 	begin_request(&request, owner, sequence, fcinfo->flinfo->fn_oid, "flake_lease()");
 
 	is_own = find_own(&request, &lease);
