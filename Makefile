@@ -7,6 +7,7 @@
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 #                      make schemas SEED=7 COUNT=2000 (either can be left out)
 #                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
+#                      make timescaledb SOURCE=/path/to/timescaledb  (see tools/engine)
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
@@ -152,6 +153,7 @@ SCRIPT_GOALS = \
 	torture \
 	schemas \
 	ha \
+	timescaledb \
 	fuzz \
 	model \
 	valgrind \
@@ -202,6 +204,9 @@ schemas:
 
 ha:
 	@HA_FAULTS=$(or $(FAULTS),$(if $(SECONDS),,20)) HA_SECONDS=$(SECONDS) HA_SEED=$(SEED) bash tools/run $@
+
+timescaledb:
+	@bash tools/engine $@ "$(SOURCE)"
 
 fuzz:
 	@bash tools/fuzz $(SECONDS)

@@ -95,4 +95,30 @@ EXPLAIN (COSTS OFF)
 SELECT count(*) FROM reading WHERE flake_between(id, '2026-01-31', '2026-02-02');
 SELECT count(*) FROM reading WHERE flake_between(id, '2026-01-31', '2026-02-02');
 
+-- how many ids wide an interval is
+SELECT i AS interval, flake_width(i), flake_width(i) = flake_lower('2026-06-01'::timestamptz + i) - flake_lower('2026-06-01') AS same
+FROM unnest(ARRAY['1 ms', '1999 us', '1 h', '1 day', '3 weeks -1 day', '25 h', '1 day -24 h 5 s']::interval[]) AS i;
+SELECT name, flake_width('2 h', layout) FROM flake_presets
+WHERE starts IS NOT NULL AND flake_width('2 h', layout) <> flake_lower(starts + interval '26 h', layout) - flake_lower(starts + interval '24 h', layout)
+ORDER BY name;
+SELECT flake_width('12725 days 2:48:31.103'), flake_width(NULL), flake_width('1 day', NULL);
+SELECT flake_width('1 month');
+SELECT flake_width('1 year -360 days');
+SELECT flake_width('999 us');
+SELECT flake_width('0');
+SELECT flake_width('-1 day');
+SELECT flake_width('9 ms', 'sonyflake');
+SELECT flake_width('12726 days');
+SELECT flake_width('2147483647 days');
+SELECT flake_width('106751991 days 04:00:54.775807');
+SELECT flake_width('-2147483648 days');
+SELECT flake_width('1 day', 'segment');
+
+-- the present, as an id that is not above those that are minted now
+BEGIN;
+SELECT flake_timestamp(flake_now_id()) = date_trunc('milliseconds', now()) AS now,
+       flake_now_id() = flake_upper(now()) - flake_width('1 ms') + 1 AS smallest,
+       flake_now_id() <= flake_id(0) AS "not above";
+COMMIT;
+
 DROP TABLE event, checked, reading;

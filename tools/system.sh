@@ -9,6 +9,34 @@
 #   $extra          where else PostgreSQL $version is to be had from, or empty
 #   $MIRROR         where Debian is to be had; the mirror that apt uses, if not set
 
+# release_of VERSION
+# Sets $release, $script and $extra: which release of Debian has this version of
+# PostgreSQL, which script of debootstrap knows it, and where its packages are if
+# not there.
+release_of() {
+    script=
+    extra=
+    case $1 in
+        15) release=bookworm ;;
+        17) release=trixie ;;
+        18) release=forky script=/usr/share/debootstrap/scripts/sid ;;
+        19) release=forky script=/usr/share/debootstrap/scripts/sid extra=experimental ;;
+        *) die "no release of Debian is known to have PostgreSQL $1: 15, 17, 18 and 19 can be tested" ;;
+    esac
+}
+
+# copy_tree DIRECTORY COPY [EXCLUDED...]
+# Copies a source tree, but not what an earlier build left, nor what is excluded.
+copy_tree() {
+    local from=$1 to=$2
+
+    shift 2
+    mkdir "$to"
+    tar -C "$from" -cf - --anchored --exclude=./.git "${@/#/--exclude=./}" \
+        --no-anchored --exclude='*.o' --exclude='*.bc' --exclude='*.so' . |
+        tar -C "$to" -xf - --no-same-owner
+}
+
 mirror() {
     local uri
 
@@ -22,6 +50,26 @@ mirror() {
 in_system() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
+}
+
+# Mounts what PostgreSQL needs, unless it is there; leave_system undoes that.
+mounted=()
+enter_system() {
+    local type directory
+
+    for type in proc:proc tmpfs:dev/shm; do
+        directory=$root/${type#*:}
+        type=${type%%:*}
+        if ! mountpoint --quiet "$directory"; then
+            mount -t "$type" "$type" "$directory" || return 1
+            mounted+=("$directory")
+        fi
+    done
+}
+
+leave_system() {
+    [ ${#mounted[@]} -eq 0 ] || umount "${mounted[@]}" 2>/dev/null || true
+    mounted=()
 }
 
 # make_system PACKAGE...
@@ -48,7 +96,7 @@ make_system() {
     fi
     mkdir -p "$root/dev/shm" "$root$cluster_conf_dir"
     echo 'create_main_cluster = false' >"$root$cluster_conf"
-    mount -t proc proc "$root/proc" && mount -t tmpfs tmpfs "$root/dev/shm" || return 1
+    enter_system || return 1
     in_system apt-get -q update >>"$tmp/log" 2>&1
     in_system apt-get -q install -y --no-install-recommends "$@" >>"$tmp/log" 2>&1
 }
@@ -74,6 +122,6 @@ remove_system() {
         kill "-$signal" $pids 2>/dev/null || true
         sleep 0.1
     done
-    umount "$root/dev/shm" "$root/proc" 2>/dev/null || true
+    leave_system
     rm -rf --one-file-system "$root"
 }

@@ -82,6 +82,32 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@.flake_upper(timestamptz, @extschema@.flake_layout) IS
 'the largest id whose time is an instant or earlier; before the lifetime -9223372036854775808; error: 22023 if the layout has no time';
 
+CREATE FUNCTION @extschema@._flake_floor(ts timestamptz, layout @extschema@.flake_layout)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_floor'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_floor(timestamptz, @extschema@.flake_layout) IS
+'the smallest id of the tick that contains an instant, or of those that an instant outside of the lifetime is next to; error: 22023 if the layout has no time';
+
+-- The present tick, and not the next one: an id that is minted now is not below it.
+CREATE FUNCTION @extschema@.flake_now_id()
+RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN @extschema@._flake_floor(pg_catalog.now(), 'instagram'::@extschema@.flake_layout);
+
+COMMENT ON FUNCTION @extschema@.flake_now_id() IS
+'the smallest id of the tick in which the transaction began, in the default layout: for set_integer_now_func() of TimescaleDB';
+
+CREATE FUNCTION @extschema@.flake_width(duration interval,
+    layout @extschema@.flake_layout DEFAULT 'instagram')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_width'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_width(interval, @extschema@.flake_layout) IS
+'how many ids wide an interval is, rounded down to whole ticks; a day has 24 hours: for chunks and offsets of TimescaleDB; errors: 22003 if a bigint cannot hold it, 22023 for months and years, for less than a tick, or if the layout has no time';
+
 -- Not STRICT: the planner inlines no strict function whose body has an AND.
 CREATE FUNCTION @extschema@.flake_between(id bigint, since timestamptz, upto timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')

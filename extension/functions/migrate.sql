@@ -12,14 +12,6 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_named_by(oid[], oid[]) IS
 'what views, and the indexes and checks of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
 
-CREATE FUNCTION @extschema@._flake_floor(ts timestamptz, layout @extschema@.flake_layout)
-RETURNS bigint
-AS 'MODULE_PATHNAME', 'flake_floor'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-
-COMMENT ON FUNCTION @extschema@._flake_floor(timestamptz, @extschema@.flake_layout) IS
-'the smallest id of the tick that contains an instant, or of those that an instant outside of the lifetime is next to; error: 22023 if the layout has no time';
-
 -- What stands in the way of changing columns to bigint and making views, and perhaps
 -- a sequence, anew.  What is not listed as understood does: dependents of other
 -- kinds, and properties that would be lost.

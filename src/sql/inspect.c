@@ -34,6 +34,7 @@ PG_FUNCTION_INFO_V1(flake_make);
 PG_FUNCTION_INFO_V1(flake_floor);
 PG_FUNCTION_INFO_V1(flake_lower);
 PG_FUNCTION_INFO_V1(flake_upper);
+PG_FUNCTION_INFO_V1(flake_width);
 
 /* The instant at which an id's tick starts; the layout has time. */
 static TimestampTz
@@ -405,4 +406,57 @@ flake_upper(PG_FUNCTION_ARGS)
 
 	/* All bits below the tick are set just before the next one begins. */
 	PG_RETURN_INT64(first_id(layout, tick + 1) - 1);
+}
+
+/* An interval, for messages. */
+static char *
+interval_text(Interval *interval)
+{
+	return DatumGetCString(DirectFunctionCall1(interval_out,
+											   IntervalPGetDatum(interval)));
+}
+
+/*
+ * flake_width(duration interval, layout flake_layout) returns bigint: from the
+ * smallest id of a tick, the smallest one of the tick that is this much later
+ */
+Datum
+flake_width(PG_FUNCTION_ARGS)
+{
+	Interval   *duration = PG_GETARG_INTERVAL_P(0);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+	int64		max_ticks;
+	int64		length_us;
+
+	check_has_time(layout);
+	max_ticks = PG_INT64_MAX >> layout->time.shift;
+
+	/* Infinite intervals have months, too. */
+	if (duration->month != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("interval \"%s\" has no fixed length",
+						interval_text(duration)),
+				 errdetail("Months and years are of different lengths."),
+				 errhint("Pass a number of weeks, days or hours.")));
+	if (pg_mul_s64_overflow(duration->day, USECS_PER_DAY, &length_us) ||
+		pg_add_s64_overflow(length_us, duration->time, &length_us) ||
+		length_us / layout->unit_us > max_ticks)
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("interval \"%s\" is out of range for layout \"%s\"",
+						interval_text(duration), flake_layout_name(layout)),
+				 errdetail("A bigint is at most %lld ticks of %lld microseconds wide.",
+						   (long long) max_ticks, (long long) layout->unit_us),
+				 errhint("Pass a shorter interval.")));
+	if (length_us < layout->unit_us)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("interval \"%s\" is shorter than a tick of layout \"%s\"",
+						interval_text(duration), flake_layout_name(layout)),
+				 errdetail("A tick is %lld microseconds long.",
+						   (long long) layout->unit_us),
+				 errhint("Pass an interval of a tick or more.")));
+
+	PG_RETURN_INT64(length_us / layout->unit_us << layout->time.shift);
 }

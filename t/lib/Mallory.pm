@@ -281,6 +281,7 @@ my %arguments = (
 			]
 		} @tickets
 	],
+	'flake_now_id()'                 => [ [] ],
 	'flake_objectid()'               => [ [] ],
 	'flake_objectid_timestamp(text)' => [ ["'65a000000000000000000000'"] ],
 	'flake_partitions(regclass, flake_layout)' =>
@@ -383,6 +384,7 @@ my %arguments = (
 	'flake_uuid_from_text(text, integer)' => [ [ "'5'", '62' ] ],
 	'flake_uuid_to_text(uuid, integer)'   =>
 	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ],
+	'flake_width(interval, flake_layout)' => [ [ "'1 h'", @layout ] ],
 	'flake_would_exceed(regclass, integer, bigint)' =>
 	  [ map { [ $_, '3', '5' ] } @generators ]);
 
