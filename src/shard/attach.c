@@ -123,7 +123,7 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 	GeneratorSlot slot = *flake_generator_slot(generator, shard);
 
 	/* C3 */
-	if (flake_citus_is_group(shard))
+	if (flake_citus_is_for_group(flake_citus_node(), &generator->layout, shard))
 		return false;
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
 		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
@@ -238,9 +238,8 @@ flake_attach(PG_FUNCTION_ARGS)
 	shard = PG_GETARG_INT32(0);
 	sequence = PG_GETARG_OID(2);
 
-	if (flake_citus_is_of_other(shard))
-		flake_citus_refuse_other(shard);
 	slot = begin_change(sequence, shard, function, "flake_attach()", &generator);
+	flake_citus_check_attach(&generator->layout, shard);
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
 	if (!PG_ARGISNULL(1))

@@ -7,11 +7,12 @@
  * node of the cluster has had or will have.  A standby that is promoted keeps that
  * of its primary.  Each node knows its own.  So in a database with Citus
  *
- *	C1	a node mints the shard that has the number of its group, and another one
- *		only if it was attached on this node with flake_attach() and is not the
- *		group of another node.
- *	C2	a node that does not know its group mints no shard that was not attached.
- *	C3	only the coordinator leases shards, and none that is a node's group.
+ *	C1	the lower half of a layout's shards is for groups.  Of these a node mints the
+ *		one that has the number of its group, and no other.  Groups count upwards, so
+ *		that those of nodes that are added later are there, too.
+ *	C2	the upper half is for flake_attach().  A node mints of these what was attached
+ *		on it, whether it knows its group or not.
+ *	C3	only the coordinator leases shards, of the upper half.
  *	C4	what was read is forgotten when Citus changes it, before the next
  *		transaction.  A transaction that goes on to mint a group that the node
  *		has just lost does no harm: nobody else gets that group.
@@ -131,9 +132,9 @@ is_in_doubt(HeapTuple row)
 	return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
 }
 
-/* Whether a node of a group is known, and whether this transaction has added it. */
+/* Whether the coordinator's row is there, and whether this transaction has added it. */
 static bool
-find_node(int32 group, bool *in_doubt)
+find_coordinator(bool *in_doubt)
 {
 	AttrNumber	column;
 	Relation	rel = open_table(node_table, &column);
@@ -146,7 +147,7 @@ find_node(int32 group, bool *in_doubt)
 	scan = systable_beginscan(rel, InvalidOid, false, NULL, 0, NULL);
 	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
 	{
-		found = group_of(rel, row, column) == group;
+		found = group_of(rel, row, column) == COORDINATOR;
 		*in_doubt = found && is_in_doubt(row);
 	}
 	systable_endscan(scan);
@@ -200,7 +201,7 @@ read_node(void)
 	node = read_own_group();
 	if (node.place == CITUS_HAS_GROUP && node.group == COORDINATOR)
 	{
-		if (!find_node(COORDINATOR, &in_doubt))
+		if (!find_coordinator(&in_doubt))
 			node.place = CITUS_HAS_NO_NODE;
 		else if (in_doubt)
 			node.place = CITUS_IS_IN_DOUBT;
@@ -220,27 +221,24 @@ flake_citus_node(void)
 	return known;
 }
 
-static bool
-is_own(CitusNode node, int32 group)
+/* C1: the highest shard that is for a group. */
+static int32
+highest_group(const FlakeLayout *layout)
 {
-	return node.place == CITUS_HAS_GROUP && node.group == group;
+	return flake_layout_max_shard(layout) / 2;
 }
 
 bool
-flake_citus_is_group(int32 group)
+flake_citus_is_for_group(CitusNode node, const FlakeLayout *layout, int32 shard)
 {
-	CitusNode	node = flake_citus_node();
-	bool		in_doubt;
-
-	if (node.place == CITUS_IS_ABSENT)
-		return false;
-	return is_own(node, group) || find_node(group, &in_doubt);
+	return node.place != CITUS_IS_ABSENT && shard <= highest_group(layout);
 }
 
 bool
-flake_citus_is_of_other(int32 group)
+flake_citus_is_own(CitusNode node, const FlakeLayout *layout, int32 shard)
 {
-	return !is_own(flake_citus_node(), group) && flake_citus_is_group(group);
+	return node.place == CITUS_HAS_GROUP && node.group == shard &&
+		flake_citus_is_for_group(node, layout, shard);
 }
 
 /* What is wrong, and what helps. */
@@ -273,8 +271,9 @@ static const struct
 	},
 };
 
-void
-flake_citus_no_place(CitusPlace place)
+/* ERROR 55000: the place, which is not CITUS_HAS_GROUP, does not tell a shard. */
+pg_noreturn static void
+no_place(CitusPlace place)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
@@ -284,37 +283,45 @@ flake_citus_no_place(CitusPlace place)
 }
 
 void
-flake_citus_refuse(const CitusNode *node, int32 shard)
+flake_citus_refuse(CitusNode node, const FlakeLayout *layout, int32 shard)
 {
-	if (node->place != CITUS_HAS_GROUP)
-		flake_citus_no_place(node->place);
+	if (node.place != CITUS_HAS_GROUP)
+		no_place(node.place);
 	ereport(ERROR,
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("shard %d is not this node's", shard),
 			 errdetail("In a database with Citus each node mints the shard of its group, which is %d here.",
-					   node->group),
-			 errhint("Call flake_id() without a shard, and leave \"flakeid.shard\" unset. Another shard can be minted on one node, after flake_attach() there.")));
+					   node.group),
+			 errhint("Call flake_id() without a shard, and leave \"flakeid.shard\" unset. A shard above %d can be minted on one node, after flake_attach() there.",
+					 highest_group(layout))));
 }
 
 void
-flake_citus_refuse_other(int32 shard)
+flake_citus_check_attach(const FlakeLayout *layout, int32 shard)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("shard %d is another node's", shard),
-			 errdetail("Citus has a node with group %d, and that mints the shard.", shard),
-			 errhint("Detach it here with flake_detach(). Attach numbers that no group will reach: groups count from 1 upwards and are not used again.")));
+	if (flake_citus_is_for_group(flake_citus_node(), layout, shard))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("shard %d cannot be attached", shard),
+				 errdetail("In a database with Citus the shards 0 to %d of layout \"%s\" are those of the nodes' groups, and need not be attached.",
+						   highest_group(layout), flake_layout_name(layout)),
+				 errhint("Attach a shard above %d, on one node only.", highest_group(layout))));
 }
 
-void
-flake_citus_refuse_group(const FlakeLayout *layout, int32 group)
+int32
+flake_citus_shard(CitusNode node, const FlakeLayout *layout)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("group %d of this node is out of range", group),
-			 errdetail("Layout \"%s\" has shards 0 to %d.", flake_layout_name(layout),
-					   flake_layout_max_shard(layout)),
-			 errhint("Attach a number on this node that no other node has or had, and set \"flakeid.shard\" to it on this node alone.")));
+	if (node.place != CITUS_HAS_GROUP)
+		no_place(node.place);
+	if (!flake_citus_is_own(node, layout, node.group))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("group %d of this node is out of range", node.group),
+				 errdetail("The shards 0 to %d of layout \"%s\" are for groups.",
+						   highest_group(layout), flake_layout_name(layout)),
+				 errhint("Attach a shard above %d on this node alone with flake_attach(), and set \"flakeid.shard\" to it here.",
+						 highest_group(layout))));
+	return node.group;
 }
 
 void

@@ -38,9 +38,12 @@ typedef struct CitusNode
  */
 extern CitusNode flake_citus_node(void);
 
-/* Whether a node has a group, as far as this one knows; and whether another has. */
-extern bool flake_citus_is_group(int32 group);
-extern bool flake_citus_is_of_other(int32 group);
+/*
+ * C1: whether a shard is one of those that are for groups, and whether it is this
+ * node's.  Both are false without Citus.
+ */
+extern bool flake_citus_is_for_group(CitusNode node, const FlakeLayout *layout, int32 shard);
+extern bool flake_citus_is_own(CitusNode node, const FlakeLayout *layout, int32 shard);
 
 /*
  * Whether flake_citus_node() has to read the tables again.  Whoever keeps what
@@ -48,17 +51,17 @@ extern bool flake_citus_is_of_other(int32 group);
  */
 extern bool flake_citus_has_changed;
 
-/* ERROR 55000: the place, which is not CITUS_HAS_GROUP, does not tell a shard. */
-pg_noreturn extern void flake_citus_no_place(CitusPlace place);
+/*
+ * The shard of the node's group.  ERROR 55000 if it is not known, 22003 if it is
+ * none of the layout's shards that are for groups.
+ */
+extern int32 flake_citus_shard(CitusNode node, const FlakeLayout *layout);
 
-/* The same for a shard that is not that of the node's group. */
-pg_noreturn extern void flake_citus_refuse(const CitusNode *node, int32 shard);
+/* ERROR 55000: a shard is not this node's, and was not attached. */
+pg_noreturn extern void flake_citus_refuse(CitusNode node, const FlakeLayout *layout, int32 shard);
 
-/* ERROR 55000: a shard was attached here, and is another node's group. */
-pg_noreturn extern void flake_citus_refuse_other(int32 shard);
-
-/* ERROR 22003: the layout has no shard of the node's group. */
-pg_noreturn extern void flake_citus_refuse_group(const FlakeLayout *layout, int32 group);
+/* ERROR 55000 if a shard cannot be attached, because it is for a group. */
+extern void flake_citus_check_attach(const FlakeLayout *layout, int32 shard);
 
 /* ERROR 55000 on a node of Citus other than the coordinator, which alone leases shards. */
 extern void flake_citus_check_lease(void);

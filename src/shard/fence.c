@@ -61,8 +61,7 @@ typedef enum Verdict
 	IS_NOT_ATTACHED,
 	IS_IN_DOUBT,
 	TABLE_IS_NEWER,
-	IS_NOT_OF_NODE,
-	IS_OF_OTHER_NODE
+	IS_NOT_OF_NODE
 } Verdict;
 
 int			flake_shard_checks = FLAKE_CHECK_UNKNOWN;
@@ -85,32 +84,17 @@ is_older_than_table(const Generator *generator, const ShardState *state)
 	return !is_new;
 }
 
-/*
- * C1, C2 (see citus.c): what Citus says of a shard.  Read before the shard's lock is
- * taken.
- */
-typedef struct NodeOpinion
+/* C1, C2 (see citus.c) */
+static bool
+citus_forbids(CitusNode node, const FlakeLayout *layout, int32 shard, bool attached)
 {
-	CitusNode	node;
-	bool		is_own;			/* also without Citus */
-	bool		is_of_other;
-} NodeOpinion;
-
-static NodeOpinion
-ask_citus(int32 shard)
-{
-	NodeOpinion opinion = {flake_citus_node(), true, false};
-
-	if (opinion.node.place == CITUS_IS_ABSENT)
-		return opinion;
-	opinion.is_own = opinion.node.place == CITUS_HAS_GROUP &&
-		opinion.node.group == shard;
-	opinion.is_of_other = !opinion.is_own && flake_citus_is_of_other(shard);
-	return opinion;
+	if (node.place == CITUS_IS_ABSENT || flake_citus_is_own(node, layout, shard))
+		return false;
+	return !attached || flake_citus_is_for_group(node, layout, shard);
 }
 
 static Verdict
-judge(const Generator *generator, const ShardState *state, const NodeOpinion *opinion)
+judge(const Generator *generator, int32 shard, const ShardState *state, CitusNode node)
 {
 	if (state->exists && !state->attached)
 		return IS_DETACHED;
@@ -118,10 +102,8 @@ judge(const Generator *generator, const ShardState *state, const NodeOpinion *op
 		return OTHERS_ARE_DETACHED;
 	if (!state->attached && flake_require_attach)
 		return IS_NOT_ATTACHED;
-	if (!opinion->is_own && !state->attached)
+	if (citus_forbids(node, &generator->layout, shard, state->attached))
 		return IS_NOT_OF_NODE;
-	if (opinion->is_of_other)
-		return IS_OF_OTHER_NODE;
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
 	if (state->in_doubt)
@@ -132,7 +114,7 @@ judge(const Generator *generator, const ShardState *state, const NodeOpinion *op
 /* ERROR unless the shard may be minted here. */
 static void
 check_verdict(Verdict verdict, const Generator *generator, int32 shard,
-			  const NodeOpinion *opinion)
+			  CitusNode node)
 {
 	switch (verdict)
 	{
@@ -174,10 +156,7 @@ check_verdict(Verdict verdict, const Generator *generator, int32 shard,
 					 errhint("Commit first.")));
 			break;
 		case IS_NOT_OF_NODE:
-			flake_citus_refuse(&opinion->node, shard);
-			break;
-		case IS_OF_OTHER_NODE:
-			flake_citus_refuse_other(shard);
+			flake_citus_refuse(node, &generator->layout, shard);
 			break;
 	}
 }
@@ -282,7 +261,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	Oid			sequence = generator->sequence;
 	OwnTable	table;
 	ShardState	state;
-	NodeOpinion opinion;
+	CitusNode	node;
 	Verdict		verdict;
 
 	/* UUIDs and ObjectIDs have no shards. */
@@ -293,7 +272,8 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		return;
 	}
 
-	opinion = ask_citus(slot->shard);
+	/* Before the locks: the tables are Citus's, and may be locked. */
+	node = flake_citus_node();
 
 	/*
 	 * F2.  The table comes before the lock of all shards, as for those who
@@ -304,7 +284,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
 	state = flake_shard_read_row(&table, sequence, slot->shard);
-	verdict = judge(generator, &state, &opinion);
+	verdict = judge(generator, slot->shard, &state, node);
 	if (verdict == MAY_MINT)
 	{
 		open_slot(generator, slot, &state);
@@ -321,7 +301,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	 */
 	if (state.exists || flake_require_attach)
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
-	check_verdict(verdict, generator, slot->shard, &opinion);
+	check_verdict(verdict, generator, slot->shard, node);
 }
 
 /* Finds out whether Citus has a say here. */
@@ -355,9 +335,5 @@ flake_shard_of_node(const FlakeLayout *layout)
 				 errmsg("no shard is set"),
 				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
 				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
-	if (node.place != CITUS_HAS_GROUP)
-		flake_citus_no_place(node.place);
-	if (node.group > flake_layout_max_shard(layout))
-		flake_citus_refuse_group(layout, node.group);
-	return node.group;
+	return flake_citus_shard(node, layout);
 }
