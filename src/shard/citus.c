@@ -23,8 +23,9 @@
  *
  *	- pg_dist_node has the coordinator's row: a node has none before it is added.
  *	- the row of pg_dist_local_group is the one that CREATE EXTENSION citus, or the
- *	  end of an upgrade, has inserted: Citus adds and removes a worker by UPDATE,
- *	  and a row says of itself whether it comes from one.
+ *	  end of an upgrade, has inserted: Citus adds and removes a node by UPDATE, and
+ *	  a row says of itself whether it comes from one.  A coordinator that has
+ *	  removed itself cannot be told from a worker then; the hint says what to do.
  *
  * The tables are in pg_catalog, where only superusers create something, and are
  * read as relations.  Nothing of Citus is needed to build this or to load it.
@@ -255,7 +256,7 @@ static const struct
 	},
 	[CITUS_HAS_REMOVED] = {
 		"This node was removed from its cluster.",
-		"Add it again with citus_add_node(), or drop and create extension \"citus\" here."
+		"Add a worker again with citus_add_node(), or drop and create extension \"citus\" there. If this is the coordinator, and was removed and set again: BEGIN; DELETE FROM pg_dist_local_group; INSERT INTO pg_dist_local_group VALUES (0); COMMIT."
 	},
 	[CITUS_IS_UPGRADED] = {
 		"Its table \"pg_dist_local_group\" is empty, as it is during an upgrade.",
