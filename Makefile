@@ -75,6 +75,7 @@ OBJS = \
 	src/trust/known.o \
 	src/trust/rebind.o \
 	src/trust/copy_index.o \
+	src/trust/hypertable.o \
 	src/trust/guard.o \
 	src/trust/search.o \
 	src/trust/search_newest.o \

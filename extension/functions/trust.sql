@@ -10,6 +10,14 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_trusts(oid, oid) IS
 'whether another role may become this one, as a superuser may, so that this one can execute what the other has written; for functions of flakeid';
 
+CREATE FUNCTION @extschema@._flake_is_hypertable(relation oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_is_hypertable'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_is_hypertable(oid) IS
+'whether a table is a hypertable of TimescaleDB, or a chunk of one, so that nobody else sees all of its rows; for functions of flakeid; error: 0A000 if TimescaleDB has no list of them where it had it';
+
 CREATE FUNCTION @extschema@._flake_linked(relation oid, attribute name)
 RETURNS oid[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

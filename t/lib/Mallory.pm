@@ -247,6 +247,8 @@ my %arguments = (
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
+	'_flake_is_hypertable(oid)' =>
+	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
 	'_flake_linked(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_foreign_code(oid, oid)' =>

@@ -92,6 +92,18 @@ BEGIN
             HINT = 'Let such defaults be a call of flake_id() with nothing but constants. Or leave out what belongs to others with the argument "owners".';
     END IF;
 
+    -- TimescaleDB changes a hypertable only together with its chunks.
+    SELECT d.label INTO problem
+    FROM jsonb_to_recordset(mints) AS d (label text, relation oid, shard int, counts boolean)
+    WHERE d.counts AND d.shard = ANY (old_shards) AND @extschema@._flake_is_hypertable(d.relation)
+    ORDER BY d.relation LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = 'cannot renumber shards',
+            DETAIL = format('In a hypertable of TimescaleDB is %s.', problem.label),
+            HINT = 'Drop its default before, and set it to the new shard afterwards.';
+    END IF;
+
     -- Anybody can write a default, so those of others are no error.
     used := ARRAY(SELECT d.label FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean)
                   WHERE NOT d.counts AND (d.shard IS NULL OR d.shard = ANY (old_shards || new_shards)));

@@ -34,6 +34,8 @@ BEGIN
             (c.relkind IN ('v', 'm'), 'Only tables and sequences are copied.', NULL),
             (c.relkind = 'f', 'It is a foreign table.', NULL),
             (c.relpersistence = 't', 'It is temporary.', NULL),
+            (c.relkind = 'r' AND @extschema@._flake_is_hypertable(c.oid), 'It is a hypertable of TimescaleDB.',
+             'Move it out of the schema, or drop it there, and create it in the copy with create_hypertable().'),
             (c.reloftype <> 0, 'It is a table of a composite type.', 'ALTER TABLE ... NOT OF makes it one of its own.'),
             (c.relrowsecurity OR c.relforcerowsecurity OR c.relkind <> 'v' AND EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid),
              'It has row-level security.', 'Set that up in the copy by hand.'),

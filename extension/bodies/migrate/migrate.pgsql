@@ -40,6 +40,11 @@ BEGIN
                 MESSAGE = format('cannot migrate "%s"', col.relname),
                 DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
                               ELSE 'It is not a table.' END;
+        ELSIF @extschema@._flake_is_hypertable(target::oid) THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot migrate "%s"', col.relname),
+                DETAIL = 'It is a hypertable of TimescaleDB or a chunk of one, and the largest id could be in a row that is compressed.',
+                HINT = 'Use ALTER TABLE ... ALTER COLUMN ... SET DEFAULT flake_id(...), and if chunks go by this column, set_chunk_time_interval() before that.';
         ELSIF col.attnum IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'undefined_column',
                 MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
