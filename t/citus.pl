@@ -13,6 +13,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use CitusCluster;
+use FlakePage;
 use FlakeTest;
 use Test::More;
 
@@ -196,6 +197,88 @@ is($workers[2]->safe_psql('postgres', 'SELECT flake_shard(flake_id(5000))'), 500
 	'a higher one can, on one node');
 refused($coordinator, 'SELECT flake_id(5000)', undef, 'and is minted there only');
 
+### The page, and what flakeid's functions do with tables of Citus.
+
+new_database('page', @nodes);
+test_page($coordinator, "$FindBin::RealBin/../docs/citus.md", 'page', %node);
+
+sub in_page
+{
+	my ($sql, $node) = @_;
+	my ($out, $err) = ask_once($node // $coordinator, $sql, 'page');
+
+	my ($error) = $err =~ /ERROR:  (\w{5}: .*)/;
+	my ($detail) = $err =~ /^(DETAIL: .*)/m;
+
+	return defined $error ? join ' ', grep { defined } $error, $detail : $out;
+}
+
+in_page($_) foreach split /^/, q(
+CREATE EXTENSION citus_columnar
+CREATE SCHEMA shop
+CREATE TABLE shop.spread (id bigint PRIMARY KEY DEFAULT flake_id(5000), n bigint)
+CREATE TABLE shop.same (id bigint PRIMARY KEY, n bigint DEFAULT flake_id())
+CREATE TABLE shop.kept (id bigint PRIMARY KEY DEFAULT flake_id(), n bigint)
+CREATE TABLE flat (id bigint DEFAULT flake_id(), n int) USING columnar
+SELECT create_distributed_table('shop.spread', 'id')
+SELECT create_reference_table('shop.same')
+SELECT citus_add_local_table_to_metadata('shop.kept')
+);
+foreach my $table (qw(spread same kept))
+{
+	like(in_page("SELECT flake_migrate('shop.$table', 'n', 0)"),
+		qr/^0A000: cannot migrate "$table" DETAIL:  It is a table of Citus/, "flake_migrate: $table");
+	like(in_page("SELECT * FROM flake_replace_ids('shop.$table', 'id', 5001)"),
+		qr/^0A000: .*one of Citus/, "flake_replace_ids: $table");
+	in_page("CREATE SCHEMA only_$table; CREATE TABLE only_$table.a (LIKE shop.$table INCLUDING ALL)");
+	in_page({ spread => "SELECT create_distributed_table('only_spread.a', 'id')",
+		same => "SELECT create_reference_table('only_same.a')",
+		kept => "SELECT citus_add_local_table_to_metadata('only_kept.a')" }->{$table});
+	like(in_page("SELECT flake_create_shard(5001, 'only_$table')"),
+		qr/^0A000: .*It is a table of Citus/, "flake_create_shard: $table");
+	is(in_page("SELECT to_regnamespace('only_${table}_5001')"), '', 'nothing is half done');
+}
+like(in_page("SELECT * FROM flake_renumber('{5000}', '{5001}')"), qr/^0A000: .*In a table of Citus/, 'flake_renumber');
+like(in_page("SELECT flake_rewind('flake_default', flake_id())"), qr/^55000: cannot search column/, 'flake_rewind');
+in_page('CREATE SCHEMA template; CREATE TABLE template.a (id bigint PRIMARY KEY DEFAULT flake_id())');
+like(in_page("SET citus.enable_schema_based_sharding = on; SELECT flake_create_shard(5002, 'template')"),
+	qr/^0A000: .*a tenant/, 'flake_create_shard, where a schema is a tenant');
+is(in_page("SELECT flake_create_shard(5002, 'template')"), 'template_5002', 'and where it is not');
+is(in_page("INSERT INTO flat (n) SELECT i FROM generate_series(1, 100) i; SELECT count(DISTINCT id) FROM flat"), 100,
+	'a columnar table');
+is(in_page("SELECT flake_migrate('flat', 'id', 0)") =~ /^(?!XX)/ ? 'ok' : 'internal error', 'ok', 'which is migrated or refused');
+in_page(q(CREATE TABLE event (k int, id bigint DEFAULT flake_id(), PRIMARY KEY (k, id)) PARTITION BY RANGE (id)));
+in_page(q(SELECT create_distributed_table('event', 'k')));
+like(in_page(q(SELECT count(*) FROM flake_create_partitions('event', '1 month', now(), now() + interval '2 months'))),
+	qr/^[34]$/, 'partitions of a distributed table');
+in_page(q(INSERT INTO event (k) SELECT i FROM generate_series(1, 1000) i; INSERT INTO event (k) SELECT k FROM event));
+is(in_page('SELECT count(*), count(DISTINCT id) FROM event'), '2000|2000', 'which is partitioned by time');
+in_page(q(SELECT flake_drop_partitions('event', now() + interval '3 months')));
+is(in_page(q(SELECT count(*) FROM pg_class WHERE relname ~ '^event_p2'), $_), 0, 'they are dropped on all nodes')
+  foreach @nodes;
+is(in_page(q(SELECT string_agg(problem || ': ' || coalesce(object, ''), ', ') FROM flake_health WHERE problem <> 'partitions_end'), $_),
+	'', 'nothing is wrong in flake_health')
+  foreach @nodes;
+
+# A generator of one's own, whose sequence Citus takes for an ordinary one
+foreach my $node (@nodes)
+{
+	in_page(q(SET citus.enable_ddl_propagation = off; SELECT flake_create_generator('own', 'ts:41 shard:13 seq:10 epoch=2020-01-01')), $node);
+}
+my $own = q(SELECT flake_id((SELECT groupid FROM pg_dist_local_group), 'own'));
+my %last = map { $_->name => in_page($own, $_) } @nodes;
+in_page(q(CREATE TABLE owned (id bigint DEFAULT flake_id(0, 'own'), k int)));
+in_page(q(SELECT create_distributed_table('owned', 'k')));
+foreach my $node (@workers)
+{
+	like(in_page($own, $node), qr/^55000: sequence of generator "own" has been altered/, 'an altered sequence is noticed');
+	my (undef, $hint) = ask_once($node, $own, 'page');
+	my ($alter) = $hint =~ /(ALTER SEQUENCE .* RESTART)\. /;
+	like(in_page($alter, $node), qr/Altering a distributed sequence/, 'Citus refuses to set it back');
+	in_page("SET citus.enable_ddl_propagation = off; $alter", $node);
+	cmp_ok(in_page($own, $node), '>', $last{ $node->name }, 'otherwise ids go on where they were');
+}
+
 ### Shards of Citus move and are rebalanced under load.
 
 my $insert = q(INSERT INTO photo (k) SELECT (random() * 100000)::int FROM generate_series(1, 20) RETURNING id;)
@@ -252,6 +335,7 @@ sub drain
 }
 
 drain();
+value($on_third, 'SET client_min_messages = warning');
 value($on_third, 'PREPARE one AS SELECT flake_shard(flake_id())');
 is(value($on_third, 'EXECUTE one'), 3, 'a prepared statement');
 value($in_transaction, 'BEGIN');
@@ -289,8 +373,7 @@ run_on($coordinator, $third, $_)
 is(join(',', map { shard_on($_) } @nodes), "0,1,2,$group", 'metadata is synchronized anew');
 foreach my $mode (qw(nontransactional transactional))
 {
-	$coordinator->safe_psql('postgres', "ALTER SYSTEM SET citus.metadata_sync_mode = $mode");
-	$coordinator->reload;
+	change_setting($coordinator, 'citus.metadata_sync_mode', $mode);
 	$coordinator->safe_psql('postgres', 'SELECT start_metadata_sync_to_all_nodes()');
 	is(join(',', map { shard_on($_) } @nodes), "0,1,2,$group", "all of it, $mode");
 }
@@ -314,6 +397,7 @@ cmp_ok(shard_on($third), '>', $group, 'or a worker again');
 
 ### A coordinator that was removed by mistake
 
+$coordinator->safe_psql('postgres', q(SELECT undistribute_table('managed')));
 run_on($coordinator, $coordinator, 'SELECT citus_remove_node(%s)');
 refused($coordinator, 'SELECT flake_id()', undef, 'a coordinator without a row in pg_dist_node has no shard');
 add_node($coordinator, $coordinator);

@@ -18,6 +18,8 @@ CitusCluster - a coordinator and workers of Citus for a test
   add_node($coordinator, $worker);
   run_on($coordinator, $worker, 'SELECT citus_remove_node(%s)');
 
+  new_database('other', $coordinator, $worker);
+
 =cut
 
 package CitusCluster;
@@ -32,6 +34,7 @@ our @EXPORT = qw(
   add_node
   address
   has_citus
+  new_database
   run_on
   start_citus_node
 );
@@ -131,8 +134,6 @@ sub run_on
 
 Adds the node to the cluster.
 
-=back
-
 =cut
 
 sub add_node
@@ -143,6 +144,32 @@ sub add_node
 		$node == $coordinator
 		? 'SELECT citus_set_coordinator_host(%s)'
 		: 'SELECT citus_add_node(%s)');
+}
+
+=pod
+
+=item new_database($name, $coordinator, @workers)
+
+Makes a database on all of them, and a cluster in it.
+
+=back
+
+=cut
+
+sub new_database
+{
+	my ($name, $coordinator, @workers) = @_;
+
+	foreach my $node ($coordinator, @workers)
+	{
+		$node->safe_psql('postgres', "CREATE DATABASE $name");
+		$node->safe_psql($name,      'CREATE EXTENSION citus');
+	}
+	$coordinator->safe_psql($name,
+		"SELECT citus_set_coordinator_host(${\address($coordinator)})");
+	$coordinator->safe_psql($name, "SELECT citus_add_node(${\address($_)})")
+	  foreach @workers;
+	return;
 }
 
 1;
