@@ -68,6 +68,7 @@ OBJS = \
 	src/mint/slot.o \
 	src/mint/shmem.o \
 	src/mint/shmem_free.o \
+	src/mint/relation_change.o \
 	src/mint/shmem_area.o \
 	src/trust/execute_steps.o \
 	src/trust/other_end.o \

@@ -36,6 +36,7 @@
 #include "mint/generator.h"
 #include "mint/holders.h"
 #include "mint/horizon.h"
+#include "mint/relation_change.h"
 #include "mint/restore.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
@@ -117,7 +118,7 @@ known_generator(Oid sequence)
 }
 
 static void
-relation_changed(Datum arg, Oid relid)
+relation_changed(Oid relid)
 {
 	Generator  *generator;
 
@@ -139,7 +140,7 @@ flake_generator_init(void)
 {
 	for (int i = 0; i < FLAKE_BUILTINS; i++)
 		flake_builtin_generators[i].key = (Oid) i;
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	flake_on_relation_change(relation_changed);
 	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */

@@ -47,6 +47,7 @@
 #include "compat.h"
 #include "layout/layout.h"
 #include "layout/message.h"
+#include "mint/relation_change.h"
 #include "shard/citus.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -73,7 +74,7 @@ forget(void)
 }
 
 static void
-relation_changed(Datum arg, Oid relid)
+relation_changed(Oid relid)
 {
 	if (!OidIsValid(relid) || relid == group_table || relid == node_table)
 		forget();
@@ -90,7 +91,7 @@ void
 flake_citus_init(void (*hook) (void))
 {
 	change_hook = hook;
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	flake_on_relation_change(relation_changed);
 	CacheRegisterSyscacheCallback(NAMESPACEOID, schemas_changed, (Datum) 0);
 }
 

@@ -53,10 +53,10 @@ Whether the extension is installed.
 
 sub has_citus
 {
-	my $directory = `pg_config --sharedir`;
+	my $directory = `pg_config --pkglibdir`;
 
 	chomp $directory;
-	return -e "$directory/extension/citus.control";
+	return -e "$directory/citus.so";
 }
 
 =pod
