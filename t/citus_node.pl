@@ -120,6 +120,24 @@ foreach my $setting (qw(on off))
 		"require_attach is $setting");
 }
 
+# Its own shard can be detached, and attached again.
+value($admin, 'SELECT flake_detach(0)');
+like(outcome($open, $shard), qr/^55000/, 'a node can be kept from minting');
+after('SELECT flake_attach(0)', 0, 'and let mint its own shard again');
+
+# Who is interrupted when he reads the tables does not know more than before.
+value($admin, 'BEGIN; LOCK pg_dist_local_group');
+my $fresh = new_session($node);
+value($fresh, "SET statement_timeout = '200ms'");
+foreach my $sql ($shard, 'SELECT flake_id(5)', 'SELECT flake_id(5)')
+{
+	like(outcome($fresh, $sql), qr/^57014/, 'a session waits for the tables');
+}
+value($admin, 'ROLLBACK');
+like(outcome($fresh, 'SELECT flake_id(5)'), qr/^55000 .*, which is 0 here/, 'an interrupted session mints no other shard');
+is(outcome($fresh, $shard), 0, 'but its own');
+end_session($fresh);
+
 # A worker: added, removed, added
 after('BEGIN; UPDATE pg_dist_local_group SET groupid = 3; INSERT INTO pg_dist_node VALUES (4, 3); COMMIT',
 	3, 'a worker mints the shard of its group');

@@ -56,8 +56,9 @@
 
 #define COORDINATOR		0
 
-bool		flake_citus_has_changed = true;
-
+/* How often the tables may have changed, and as of when the node is known. */
+static uint64 changes = 1;
+static uint64 known_changes = 0;
 static CitusNode known;
 
 /* What was read for it. */
@@ -69,7 +70,7 @@ static void (*change_hook) (void);
 static void
 forget(void)
 {
-	flake_citus_has_changed = true;
+	changes++;
 	change_hook();
 }
 
@@ -214,11 +215,13 @@ read_node(void)
 CitusNode
 flake_citus_node(void)
 {
-	/* To read the tables may bring news of them. */
-	while (flake_citus_has_changed)
+	/* To read the tables may bring news of them, or fail. */
+	while (known_changes != changes)
 	{
-		flake_citus_has_changed = false;
+		uint64		changes_before = changes;
+
 		known = read_node();
+		known_changes = changes_before;
 	}
 	return known;
 }
@@ -301,11 +304,14 @@ flake_citus_refuse(CitusNode node, const FlakeLayout *layout, int32 shard)
 void
 flake_citus_check_attach(const FlakeLayout *layout, int32 shard)
 {
-	if (flake_citus_is_for_group(flake_citus_node(), layout, shard))
+	CitusNode	node = flake_citus_node();
+
+	if (flake_citus_is_for_group(node, layout, shard) &&
+		!flake_citus_is_own(node, layout, shard))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("shard %d cannot be attached", shard),
-				 errdetail("In a database with Citus the shards 0 to %d of layout \"%s\" are those of the nodes' groups, and need not be attached.",
+				 errdetail("In a database with Citus the shards 0 to %d of layout \"%s\" are for the nodes' groups. Each node mints its own.",
 						   highest_group(layout), flake_layout_name(layout)),
 				 errhint("Attach a shard above %d, on one node only.", highest_group(layout))));
 }

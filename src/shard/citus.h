@@ -46,12 +46,6 @@ extern bool flake_citus_is_for_group(CitusNode node, const FlakeLayout *layout, 
 extern bool flake_citus_is_own(CitusNode node, const FlakeLayout *layout, int32 shard);
 
 /*
- * Whether flake_citus_node() has to read the tables again.  Whoever keeps what
- * follows from it looks here.
- */
-extern bool flake_citus_has_changed;
-
-/*
  * The shard of the node's group.  ERROR 55000 if it is not known, 22003 if it is
  * none of the layout's shards that are for groups.
  */
@@ -60,7 +54,7 @@ extern int32 flake_citus_shard(CitusNode node, const FlakeLayout *layout);
 /* ERROR 55000: a shard is not this node's, and was not attached. */
 pg_noreturn extern void flake_citus_refuse(CitusNode node, const FlakeLayout *layout, int32 shard);
 
-/* ERROR 55000 if a shard cannot be attached, because it is for a group. */
+/* ERROR 55000 if a shard cannot be attached, because it is for another group. */
 extern void flake_citus_check_attach(const FlakeLayout *layout, int32 shard);
 
 /* ERROR 55000 on a node of Citus other than the coordinator, which alone leases shards. */

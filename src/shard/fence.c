@@ -308,10 +308,13 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 static void
 look_for_citus(void)
 {
-	while (flake_shard_checks & FLAKE_CHECK_UNKNOWN)
+	if (flake_shard_checks & FLAKE_CHECK_UNKNOWN)
 	{
+		bool		is_absent = flake_citus_node().place == CITUS_IS_ABSENT;
+
+		/* Only now: it may have failed.  And no news has come since. */
 		flake_shard_checks &= ~(FLAKE_CHECK_UNKNOWN | FLAKE_CHECK_NODE);
-		if (flake_citus_node().place != CITUS_IS_ABSENT)
+		if (!is_absent)
 			flake_shard_checks |= FLAKE_CHECK_NODE;
 	}
 }
