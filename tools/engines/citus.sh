@@ -26,5 +26,5 @@ engine_build() {
     cd "$1"
     ./configure PG_CONFIG="$PG_CONFIG"
     make -j"$(nproc)" with_llvm=no
-    make with_llvm=no install
+    make with_llvm=no install-extension
 }
