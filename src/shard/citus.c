@@ -4,8 +4,9 @@
  *	  Which node of a Citus cluster this server is.
  *
  * Citus gives each primary node of a cluster a number, its group, that no other
- * node of the cluster has had or will have.  A standby that is promoted keeps that
- * of its primary.  Each node knows its own.  So in a database with Citus
+ * node of the cluster has had or will have; docs/internals/citus.md has the
+ * exceptions.  A standby that is promoted keeps that of its primary.  Each node knows
+ * its own.  So in a database with Citus
  *
  *	C1	the lower half of a layout's shards is for groups.  Of these a node mints the
  *		one that has the number of its group, and no other.  Groups count upwards, so
