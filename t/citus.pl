@@ -190,8 +190,12 @@ refused($coordinator,
 refused($workers[0], q(SELECT flake_lease('a')), qr/Connect to the coordinator/, 'a lease on a worker');
 is($coordinator->safe_psql('postgres', q(SELECT shard FROM flake_lease('a'))), 8191,
 	'the coordinator leases shards that no group reaches');
-refused($_, 'SELECT flake_attach(3)', qr/Attach a shard above 4095/, 'the shard of a group cannot be attached')
-  foreach $coordinator, $workers[2];
+refused($_, 'SELECT flake_attach(3)', qr/Attach a shard above 4095/, 'the shard of another group cannot be attached')
+  foreach $coordinator, $workers[1];
+$workers[2]->safe_psql('postgres', 'SELECT flake_detach(3)');
+refused($workers[2], 'SELECT flake_id()', qr/detached/, 'a node can be kept from minting');
+$workers[2]->safe_psql('postgres', 'SELECT flake_attach(3)');
+is(shard_on($workers[2]), 3, 'and mint again');
 $workers[2]->safe_psql('postgres', 'SELECT flake_attach(5000)');
 is($workers[2]->safe_psql('postgres', 'SELECT flake_shard(flake_id(5000))'), 5000,
 	'a higher one can, on one node');
