@@ -7,7 +7,8 @@
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 #                      make schemas SEED=7 COUNT=2000 (either can be left out)
 #                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
-#                      make timescaledb SOURCE=/path/to/timescaledb  (see tools/engine)
+#                      make citus SOURCE=/path/to/citus, make timescaledb SOURCE=/path/to/timescaledb
+#                      (see tools/engine)
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
@@ -48,6 +49,7 @@ OBJS = \
 	src/shard/detach_all.o \
 	src/shard/attach.o \
 	src/shard/fence.o \
+	src/shard/citus.o \
 	src/shard/lease_row.o \
 	src/shard/state.o \
 	src/shard/route.o \
@@ -66,6 +68,7 @@ OBJS = \
 	src/mint/slot.o \
 	src/mint/shmem.o \
 	src/mint/shmem_free.o \
+	src/mint/relation_change.o \
 	src/mint/shmem_area.o \
 	src/trust/execute_steps.o \
 	src/trust/other_end.o \
@@ -75,6 +78,7 @@ OBJS = \
 	src/trust/rebind.o \
 	src/trust/copy_index.o \
 	src/trust/hypertable.o \
+	src/trust/distributed.o \
 	src/trust/guard.o \
 	src/trust/search.o \
 	src/trust/search_newest.o \
@@ -154,6 +158,7 @@ SCRIPT_GOALS = \
 	torture \
 	schemas \
 	ha \
+	citus \
 	timescaledb \
 	fuzz \
 	model \
@@ -206,7 +211,7 @@ schemas:
 ha:
 	@HA_FAULTS=$(or $(FAULTS),$(if $(SECONDS),,20)) HA_SECONDS=$(SECONDS) HA_SEED=$(SEED) bash tools/run $@
 
-timescaledb:
+citus timescaledb:
 	@bash tools/engine $@ "$(SOURCE)"
 
 fuzz:

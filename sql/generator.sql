@@ -252,7 +252,7 @@ SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch
 RESET session_replication_role;
 
 -- A label counts for others when it is committed, and only then for ids.
-CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE -4611686018427387903 START 1;
+CREATE SEQUENCE labelled INCREMENT 9223372036854775807 MINVALUE 1;
 BEGIN;
 SECURITY LABEL FOR flakeid ON SEQUENCE labelled IS 'seq:62';
 SELECT flake_layout_of('labelled');

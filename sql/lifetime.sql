@@ -52,6 +52,8 @@ DROP SEQUENCE ending_1, ending_2, ending_3, ending_4, ending_5, one_tick, number
 SELECT flake_create_generator('neg', 'shard:4 seq:10');
 ALTER SEQUENCE neg MINVALUE -9223372036854775808;
 SELECT setval('neg', -(1::bigint << 60) + 9);
+SELECT flake_id(3, 'neg');
+ALTER SEQUENCE neg MINVALUE 1 RESTART;
 SELECT flake_id(3, 'neg') AS a, flake_id(3, 'neg') AS b \gset
 SELECT setval('neg', 9);
 ALTER SEQUENCE neg RESTART WITH 10;

@@ -137,6 +137,8 @@ ALTER SEQUENCE fenced NO MAXVALUE;
 SELECT setval('fenced', 4611686018427387903) > 0 AS set;
 \c -
 SELECT flake_detach(3, 'fenced') >= :before AS "a bound";
+ALTER SEQUENCE fenced MAXVALUE 9007199254740991 RESTART;
+SELECT flake_detach(3, 'fenced') >= :before AS "a bound";
 DROP SEQUENCE fenced;
 
 -- errors

@@ -46,7 +46,7 @@ void
 _PG_init(void)
 {
 	const SettingHooks hooks = {
-		.assign_require_attach = flake_assign_require_attach,
+		.assign_require_attach = flake_fence_assign_require_attach,
 		.check_worker = flake_check_worker,
 		.assign_worker = flake_assign_worker,
 	};

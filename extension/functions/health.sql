@@ -215,6 +215,7 @@ WHERE NOT e.require_attach
   AND EXISTS (SELECT FROM @extschema@.flake_shard_state s
               WHERE NOT EXISTS (SELECT FROM @extschema@.flake_leases l
                                 WHERE l.generator::regclass = s.generator::regclass AND l.shard = s.shard))
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension x WHERE x.extname = 'citus')  -- which has rules of its own
 UNION ALL
 SELECT 'warning'::text, 'version_mismatch'::text, 'flakeid'::text,
        format('The extension has version %s, and its library is for version %s.'::text, x.extversion COLLATE "default", e.library_version),

@@ -14,7 +14,7 @@ AS 'MODULE_PATHNAME', 'flake_id_of_setting'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_id() IS
-'next id of the logical shard named by the setting flakeid.shard; errors: 55000 if that is not set, and those of flake_id(int)';
+'next id of the logical shard named by the setting flakeid.shard, or, if that is not set, of the one that is this node''s in a database with Citus; errors: 55000 if there is none, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_id(shard int, generator regclass)
 RETURNS bigint

@@ -18,6 +18,14 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_is_hypertable(oid) IS
 'whether a table is a hypertable of TimescaleDB, or a chunk of one, so that nobody else sees all of its rows; for functions of flakeid; error: 0A000 if TimescaleDB has no list of them where it had it';
 
+CREATE FUNCTION @extschema@._flake_is_distributed(relation oid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_is_distributed_table'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_is_distributed(oid) IS
+'whether a table is one of Citus, whose rows are in other tables and on other nodes; for functions of flakeid; error: 0A000 if Citus has no list of them where it had it';
+
 CREATE FUNCTION @extschema@._flake_linked(relation oid, attribute name)
 RETURNS oid[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

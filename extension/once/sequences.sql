@@ -20,7 +20,7 @@ COMMENT ON SEQUENCE @extschema@.flake_default_uuid IS
 
 CREATE SEQUENCE @extschema@.flake_default_objectid AS bigint
     INCREMENT 9223372036854775807
-    MINVALUE -1 MAXVALUE 72057594037927935 NO CYCLE;
+    MINVALUE -72057594037927937 MAXVALUE 72057594037927935 NO CYCLE;
 
 COMMENT ON SEQUENCE @extschema@.flake_default_objectid IS
 'the generator of flake_objectid(): last_value is a bound of what was handed out, as seconds since 1970 << 24 | counter';

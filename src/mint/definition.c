@@ -24,12 +24,15 @@
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_seclabel.h"
+#include "catalog/pg_sequence.h"
+#include "catalog/pg_type.h"
 #include "commands/seclabel.h"
 #include "commands/sequence.h"
 #include "layout/layout.h"
 #include "layout/layout_text.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
+#include "mint/horizon_page.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -266,4 +269,56 @@ flake_generator_check_label(Oid sequence)
 				 errdetail("If it were rolled back, ids minted meanwhile could repeat in another layout."),
 				 errhint("Commit first.")));
 	relation_close(rel, NoLock);
+}
+
+char *
+flake_generator_alteration(Oid sequence, const FlakeLayout *layout)
+{
+	HeapTuple	tuple = SearchSysCache1(SEQRELID, ObjectIdGetDatum(sequence));
+	FormData_pg_sequence form;
+	int64		min;
+	int64		max;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for sequence %u", sequence);
+	form = *(Form_pg_sequence) GETSTRUCT(tuple);
+	ReleaseSysCache(tuple);
+	flake_horizon_bounds(layout, &min, &max);
+	if (form.seqtypid != INT8OID)
+		return psprintf("Its type is %s, and was bigint.", format_type_be(form.seqtypid));
+	if (form.seqincrement != PG_INT64_MAX)
+		return psprintf("Its INCREMENT is %lld, and was %lld.",
+						(long long) form.seqincrement, (long long) PG_INT64_MAX);
+	if (form.seqmin != min)
+		return psprintf("Its MINVALUE is %lld, and was %lld.",
+						(long long) form.seqmin, (long long) min);
+	if (form.seqmax != max)
+		return psprintf("Its MAXVALUE is %lld, and was %lld.",
+						(long long) form.seqmax, (long long) max);
+	return form.seqcycle ? pstrdup("It has CYCLE, and had NO CYCLE.") : NULL;
+}
+
+/*
+ * Whatever takes it for an ordinary sequence, as Citus does when it distributes a
+ * table whose default names it, also sets where it begins.
+ */
+void
+flake_generator_check_sequence(Oid sequence, const FlakeLayout *layout)
+{
+	char	   *alteration = flake_generator_alteration(sequence, layout);
+	int64		min;
+	int64		max;
+
+	if (alteration == NULL)
+		return;
+	flake_horizon_bounds(layout, &min, &max);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("sequence of generator \"%s\" has been altered", get_rel_name(sequence)),
+			 errdetail_internal("%s", alteration),
+			 errhint("Set it back: ALTER SEQUENCE %s AS bigint INCREMENT %lld MINVALUE %lld MAXVALUE %lld START %lld NO CYCLE RESTART. Ids then go on where they were.",
+					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(sequence)),
+												get_rel_name(sequence)),
+					 (long long) PG_INT64_MAX, (long long) min, (long long) max,
+					 (long long) min)));
 }

@@ -56,6 +56,15 @@ extern bool flake_generator_any_layout(Oid sequence, Oid function,
 pg_noreturn extern void flake_no_such_generator(Oid sequence);
 
 /*
+ * How a sequence differs from what a generator of the layout was made with, as the
+ * detail of a message; NULL if it does not.
+ */
+extern char *flake_generator_alteration(Oid sequence, const FlakeLayout *layout);
+
+/* ERROR 55000 if it does. */
+extern void flake_generator_check_sequence(Oid sequence, const FlakeLayout *layout);
+
+/*
  * ERROR 55000 if this transaction has made a generator of a sequence that may
  * stay when that is undone.
  */

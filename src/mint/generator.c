@@ -36,6 +36,7 @@
 #include "mint/generator.h"
 #include "mint/holders.h"
 #include "mint/horizon.h"
+#include "mint/relation_change.h"
 #include "mint/restore.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
@@ -117,7 +118,7 @@ known_generator(Oid sequence)
 }
 
 static void
-relation_changed(Datum arg, Oid relid)
+relation_changed(Oid relid)
 {
 	Generator  *generator;
 
@@ -139,15 +140,14 @@ flake_generator_init(void)
 {
 	for (int i = 0; i < FLAKE_BUILTINS; i++)
 		flake_builtin_generators[i].key = (Oid) i;
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	flake_on_relation_change(relation_changed);
 	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
 	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
 }
 
-/* What was not checked while it was off is when it is on. */
 void
-flake_assign_require_attach(bool value, void *extra)
+flake_generators_forget(void)
 {
 	each_generator(forget_catalogs);
 }
@@ -302,6 +302,12 @@ look_up(Generator *generator, Oid function, bool to_read)
 
 	flake_horizon_open(&generator->horizon, generator->key,
 					   generator->sequence, &generator->layout, !to_read);
+
+	/*
+	 * After that: what a restore has set is now where no ALTER SEQUENCE
+	 * reaches.
+	 */
+	flake_generator_check_sequence(generator->sequence, &generator->layout);
 	if (!flake_layout_has_time(&generator->layout))
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
 	check_version();

@@ -149,8 +149,8 @@ flake_generator_slot(Generator *generator, int32 shard)
  */
 extern void flake_generator_mark_checked(Generator *generator, Oid table);
 
-/* The assign hook of flakeid.require_attach. */
-extern void flake_assign_require_attach(bool value, void *extra);
+/* Lets every generator be looked up again, and every shard be checked again. */
+extern void flake_generators_forget(void);
 
 /* Sets up the invalidation of what this file keeps; at library load. */
 extern void flake_generator_init(void);

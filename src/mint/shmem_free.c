@@ -22,6 +22,7 @@
 #include "lib/dshash.h"
 #include "lib/qunique.h"
 #include "mint/entry.h"
+#include "mint/relation_change.h"
 #include "mint/shmem_area.h"
 #include "mint/shmem_free.h"
 #include "miscadmin.h"
@@ -47,7 +48,7 @@ database_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 }
 
 static void
-relation_changed(Datum arg, Oid relid)
+relation_changed(Oid relid)
 {
 	relations_changed = true;
 }
@@ -56,7 +57,7 @@ void
 flake_shmem_free_init(void)
 {
 	CacheRegisterSyscacheCallback(DATABASEOID, database_changed, (Datum) 0);
-	CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
+	flake_on_relation_change(relation_changed);
 }
 
 /* Something whose entries go when it is dropped: databases, or generators. */

@@ -23,6 +23,7 @@
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
+#include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
 #include "utils/acl.h"
@@ -121,6 +122,9 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 	Generator  *generator = flake_generator_look(sequence, function);
 	GeneratorSlot slot = *flake_generator_slot(generator, shard);
 
+	/* C3 */
+	if (flake_citus_is_for_group(flake_citus_node(), &generator->layout, shard))
+		return false;
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
 		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
 		return false;
@@ -235,6 +239,7 @@ flake_attach(PG_FUNCTION_ARGS)
 	sequence = PG_GETARG_OID(2);
 
 	slot = begin_change(sequence, shard, function, "flake_attach()", &generator);
+	flake_citus_check_attach(&generator->layout, shard);
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
 	if (!PG_ARGISNULL(1))

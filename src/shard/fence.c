@@ -43,6 +43,7 @@
 #include "mint/restore.h"
 #include "mint/slot.h"
 #include "settings.h"
+#include "shard/citus.h"
 #include "shard/fence.h"
 #include "shard/state.h"
 #include "trust/own_table.h"
@@ -59,8 +60,11 @@ typedef enum Verdict
 	OTHERS_ARE_DETACHED,
 	IS_NOT_ATTACHED,
 	IS_IN_DOUBT,
-	TABLE_IS_NEWER
+	TABLE_IS_NEWER,
+	IS_NOT_OF_NODE
 } Verdict;
+
+int			flake_shard_checks = FLAKE_CHECK_UNKNOWN;
 
 /*
  * F4: the table of states was made by this transaction, and the generator is
@@ -80,8 +84,17 @@ is_older_than_table(const Generator *generator, const ShardState *state)
 	return !is_new;
 }
 
+/* C1, C2 (see citus.c) */
+static bool
+citus_forbids(CitusNode node, const FlakeLayout *layout, int32 shard, bool attached)
+{
+	if (node.place == CITUS_IS_ABSENT || flake_citus_is_own(node, layout, shard))
+		return false;
+	return !attached || flake_citus_is_for_group(node, layout, shard);
+}
+
 static Verdict
-judge(const Generator *generator, const ShardState *state)
+judge(const Generator *generator, int32 shard, const ShardState *state, CitusNode node)
 {
 	if (state->exists && !state->attached)
 		return IS_DETACHED;
@@ -89,6 +102,8 @@ judge(const Generator *generator, const ShardState *state)
 		return OTHERS_ARE_DETACHED;
 	if (!state->attached && flake_require_attach)
 		return IS_NOT_ATTACHED;
+	if (citus_forbids(node, &generator->layout, shard, state->attached))
+		return IS_NOT_OF_NODE;
 
 	/* Others may mint from an open slot, so it is opened after the commit. */
 	if (state->in_doubt)
@@ -98,7 +113,8 @@ judge(const Generator *generator, const ShardState *state)
 
 /* ERROR unless the shard may be minted here. */
 static void
-check_verdict(Verdict verdict, const Generator *generator, int32 shard)
+check_verdict(Verdict verdict, const Generator *generator, int32 shard,
+			  CitusNode node)
 {
 	switch (verdict)
 	{
@@ -138,6 +154,9 @@ check_verdict(Verdict verdict, const Generator *generator, int32 shard)
 							get_rel_name(generator->sequence)),
 					 errdetail("This transaction has created the extension, and the generator was there before."),
 					 errhint("Commit first.")));
+			break;
+		case IS_NOT_OF_NODE:
+			flake_citus_refuse(node, &generator->layout, shard);
 			break;
 	}
 }
@@ -191,9 +210,28 @@ subtransaction_ends(SubXactEvent event, SubTransactionId subid,
 		undo_opening();
 }
 
+/* What is kept of Citus may be wrong from now on. */
+static void
+citus_changed(void)
+{
+	flake_shard_checks |= FLAKE_CHECK_UNKNOWN;
+	flake_generators_forget();
+}
+
+/* What was not checked while it was off is when it is on. */
+void
+flake_fence_assign_require_attach(bool value, void *extra)
+{
+	flake_shard_checks &= ~FLAKE_CHECK_ATTACHED;
+	if (value)
+		flake_shard_checks |= FLAKE_CHECK_ATTACHED;
+	flake_generators_forget();
+}
+
 void
 flake_fence_init(void)
 {
+	flake_citus_init(citus_changed);
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
 }
@@ -223,6 +261,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	Oid			sequence = generator->sequence;
 	OwnTable	table;
 	ShardState	state;
+	CitusNode	node;
 	Verdict		verdict;
 
 	/* UUIDs and ObjectIDs have no shards. */
@@ -233,6 +272,9 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		return;
 	}
 
+	/* Before the locks: the tables are Citus's, and may be locked. */
+	node = flake_citus_node();
+
 	/*
 	 * F2.  The table comes before the lock of all shards, as for those who
 	 * have written into it.
@@ -242,7 +284,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
 	state = flake_shard_read_row(&table, sequence, slot->shard);
-	verdict = judge(generator, &state);
+	verdict = judge(generator, slot->shard, &state, node);
 	if (verdict == MAY_MINT)
 	{
 		open_slot(generator, slot, &state);
@@ -259,5 +301,42 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	 */
 	if (state.exists || flake_require_attach)
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
-	check_verdict(verdict, generator, slot->shard);
+	check_verdict(verdict, generator, slot->shard, node);
+}
+
+/* Finds out whether Citus has a say here. */
+static void
+look_for_citus(void)
+{
+	if (flake_shard_checks & FLAKE_CHECK_UNKNOWN)
+	{
+		bool		is_absent = flake_citus_node().place == CITUS_IS_ABSENT;
+
+		/* Only now: it may have failed.  And no news has come since. */
+		flake_shard_checks &= ~(FLAKE_CHECK_UNKNOWN | FLAKE_CHECK_NODE);
+		if (!is_absent)
+			flake_shard_checks |= FLAKE_CHECK_NODE;
+	}
+}
+
+void
+flake_shard_check(Generator *generator, const GeneratorSlot *slot, Oid function)
+{
+	look_for_citus();
+	if (flake_shard_checks != 0 && !slot->checked)
+		flake_shard_open(generator, slot, function);
+}
+
+int32
+flake_shard_of_node(const FlakeLayout *layout)
+{
+	CitusNode	node = flake_citus_node();
+
+	if (node.place == CITUS_IS_ABSENT)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no shard is set"),
+				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
+				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
+	return flake_citus_shard(node, layout);
 }

@@ -44,6 +44,7 @@
 #include "miscadmin.h"
 #include "settings.h"
 #include "shard/attach.h"
+#include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/lease_search.h"
 #include "shard/route.h"
@@ -184,12 +185,16 @@ find_own(const LeaseRequest *request, Lease *lease)
 	return found;
 }
 
-/* The same, and flake_shard_map has the shard by now: it may be minted elsewhere. */
+/*
+ * The same, and the shard may be minted elsewhere by now: flake_shard_map has it, or
+ * it is for a group of Citus (C3).
+ */
 static bool
 is_taken_back(const LeaseRequest *request, const Lease *lease)
 {
 	return flake_lease_is_lapsed(request, lease) &&
-		flake_map_has(lease->shard, request->function);
+		(flake_map_has(lease->shard, request->function) ||
+		 flake_citus_is_for_group(flake_citus_node(), &request->layout, lease->shard));
 }
 
 /* The time that is ttl after another; ERROR 22023 if ttl is not positive. */
@@ -282,6 +287,7 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	flake_citus_check_lease();
 	begin_request(&request, owner, sequence, fcinfo->flinfo->fn_oid, "flake_lease()");
 
 	is_own = find_own(&request, &lease);
@@ -339,7 +345,8 @@ flake_renew(PG_FUNCTION_ARGS)
 				  "flake_renew()");
 	is_own = find_own(&request, &lease);
 	request.now = GetCurrentTimestamp();
-	if (!is_own || is_taken_back(&request, &lease))
+	if (!is_own || is_taken_back(&request, &lease) ||
+		flake_citus_is_for_group(flake_citus_node(), &request.layout, lease.shard))
 		no_lease(&request);
 	lease.renewed_at = Max(request.now, lease.renewed_at);
 	lease.expires_at = Max(lease.expires_at, add_ttl(lease.renewed_at, ttl));

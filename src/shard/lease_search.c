@@ -23,6 +23,7 @@
 #include "layout/message.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
+#include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/lease_search.h"
 #include "shard/route.h"
@@ -94,6 +95,7 @@ take_lapsed(const LeaseRequest *request, const OwnTable *table, Lease *lease)
 	HeapTuple	row;
 
 	if (flake_map_has(lease->shard, request->function) ||
+		flake_citus_is_for_group(flake_citus_node(), &request->layout, lease->shard) ||
 		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
 		return false;
 	flake_lease_init_shard_keys(keys, request->sequence, lease->shard);

@@ -75,16 +75,14 @@ flake_id_of_generator(PG_FUNCTION_ARGS)
 Datum
 flake_id_of_setting(PG_FUNCTION_ARGS)
 {
+	Generator  *generator;
+
 	check_may_write("flake_id()");
-	if (flake_shard < 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("no shard is set"),
-				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
-				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
-	PG_RETURN_INT64(mint(flake_generator_builtin(FLAKE_DEFAULT,
-												 fcinfo->flinfo->fn_oid),
-						 flake_shard, fcinfo->flinfo->fn_oid));
+
+	/* First: to get it ready brings news of what tells the shard. */
+	generator = flake_generator_builtin(FLAKE_DEFAULT, fcinfo->flinfo->fn_oid);
+	PG_RETURN_INT64(mint(generator, flake_shard_of_server(&generator->layout),
+						 fcinfo->flinfo->fn_oid));
 }
 
 /* flake_sibling(id bigint, generator regclass) returns bigint */

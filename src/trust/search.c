@@ -10,7 +10,7 @@
  * read by their numbers, with the access methods, and compared by PostgreSQL's own
  * types alone.  Hence also rows are found that a policy hides.  An index is used
  * where it is a plain one.  Foreign tables, which only their wrappers can read,
- * cannot be searched, nor what only TimescaleDB can.
+ * cannot be searched, nor what only TimescaleDB or Citus can.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -30,6 +30,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "trust/distributed.h"
 #include "trust/hypertable.h"
 #include "trust/plain_ids.h"
 #include "trust/search.h"
@@ -337,6 +338,8 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 		cannot_search(search, "It is not in a table.");
 	if (flake_is_hypertable_or_chunk(RelationGetRelid(rel)))
 		cannot_search(search, "It is in a hypertable of TimescaleDB or in a chunk of one, whose rows could be compressed.");
+	if (flake_is_distributed(RelationGetRelid(rel)))
+		cannot_search(search, "It is in a table of Citus, whose rows are in other tables and on other nodes.");
 	if (integer_type(search->type) == NULL && search->type != NUMERICOID &&
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",

@@ -37,6 +37,7 @@ Other comments that a reader of the page does not see:
   <!-- test: database NAME -->         from here on in another database, which is
                                        created if it is not there: it plays
                                        another server; without NAME, back again
+  <!-- test: node NAME -->             from here on on another server, of %nodes
   <!-- test: needs EXTENSION -->       the block is run where that is installed
   <!-- test: not run: REASON -->       the block cannot be run
 
@@ -62,7 +63,7 @@ our @EXPORT = qw(test_page);
 #   row         the rows of the last statement
 sub pieces_of
 {
-	my ($node, $path, $database) = @_;
+	my ($node, $path, $database, $nodes) = @_;
 	my (@pieces, $script);
 	my @blocks = blocks($path);
 
@@ -84,7 +85,7 @@ sub pieces_of
 		my $skip;
 
 		foreach my $directive (
-			split /\n(?=(?:run|database|needs|not run:|varies)\b)/,
+			split /\n(?=(?:run|database|node|needs|not run:|varies)\b)/,
 			$block->{directive})
 		{
 			last if $skip;
@@ -96,6 +97,11 @@ sub pieces_of
 					qq(SELECT 'CREATE DATABASE "$name"' )
 				  . qq(WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '$name') \\gexec\n)
 				  . qq(\\connect "$name"\n);
+			}
+			elsif ($directive =~ /^node (\w+)$/ && $nodes->{$1})
+			{
+				$script .= sprintf qq(\\connect "%s" - %s %s\n), $database,
+				  $nodes->{$1}->host, $nodes->{$1}->port;
 			}
 			elsif ($directive =~ /^run\s+(.*)$/s)
 			{
@@ -184,11 +190,12 @@ my $error = qr/^(?:ERROR|FATAL|WARNING|error:|psql has ended)|^\\\w+: /m;
 
 =over
 
-=item test_page($node, $path, $database)
+=item test_page($node, $path, $database, %nodes)
 
 Runs the file on a server (with C<lc_messages = 'C'>) in a database that it creates,
 whose name begins those of others that the file asks for. There is a test for each
-piece, named after the file and the line.
+piece, named after the file and the line. With %nodes, of names and other servers, the
+database has to be there, on all of them.
 
 =back
 
@@ -196,13 +203,13 @@ piece, named after the file and the line.
 
 sub test_page
 {
-	my ($node, $path, $database) = @_;
-	my ($script, @pieces) = pieces_of($node, $path, $database);
+	my ($node, $path, $database, %nodes) = @_;
+	my ($script, @pieces) = pieces_of($node, $path, $database, \%nodes);
 	my $page = $path =~ s{^.*\.\./}{}r;
 	my (@output, $all);
 
 	return unless @pieces;
-	$node->safe_psql('postgres', qq(CREATE DATABASE "$database"));
+	$node->safe_psql('postgres', qq(CREATE DATABASE "$database")) unless %nodes;
 	my $file = "$PostgreSQL::Test::Utils::tmp_check/$database.sql";
 	append_to_file($file, $script);
 	IPC::Run::run(

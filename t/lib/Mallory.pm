@@ -250,6 +250,8 @@ my %arguments = (
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
 	'_flake_is_hypertable(oid)' =>
 	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
+	'_flake_is_distributed(oid)' =>
+	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
 	'_flake_linked(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_foreign_code(oid, oid)' =>

@@ -104,6 +104,18 @@ BEGIN
             HINT = 'Drop its default before, and set it to the new shard afterwards.';
     END IF;
 
+    -- Citus changes its tables on all nodes, or not at all.
+    SELECT d.label INTO problem
+    FROM jsonb_to_recordset(mints) AS d (label text, relation oid, shard int, counts boolean)
+    WHERE d.counts AND d.shard = ANY (old_shards) AND @extschema@._flake_is_distributed(d.relation)
+    ORDER BY d.relation LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = 'cannot renumber shards',
+            DETAIL = format('In a table of Citus is %s.', problem.label),
+            HINT = 'Use ALTER TABLE ... SET DEFAULT flake_id() before, which needs no shard.';
+    END IF;
+
     used := ARRAY(SELECT DISTINCT k.relation::regclass::text FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
                   WHERE k.command IS NULL ORDER BY 1);
     IF used <> '{}' THEN

@@ -36,6 +36,11 @@ BEGIN
             (c.relpersistence = 't', 'It is temporary.', NULL),
             (c.relkind = 'r' AND @extschema@._flake_is_hypertable(c.oid), 'It is a hypertable of TimescaleDB.',
              'Move it out of the schema, or drop it there, and create it in the copy with create_hypertable().'),
+            (c.relkind IN ('r', 'p') AND @extschema@._flake_is_distributed(c.oid), 'It is a table of Citus.',
+             'A copy would be an ordinary table. To make one of Citus, use CREATE TABLE ... (LIKE ...) and create_distributed_table().'),
+            (o.class = 'pg_namespace'::regclass AND current_setting('citus.enable_schema_based_sharding', true) IN ('on', 'true')
+             AND EXISTS (SELECT FROM pg_extension WHERE extname = 'citus'), 'Citus would make the new schema a tenant.',
+             'SET citus.enable_schema_based_sharding = off.'),
             (c.reloftype <> 0, 'It is a table of a composite type.', 'ALTER TABLE ... NOT OF makes it one of its own.'),
             (c.relrowsecurity OR c.relforcerowsecurity OR c.relkind <> 'v' AND EXISTS (SELECT FROM pg_policy WHERE polrelid = c.oid),
              'It has row-level security.', 'Set that up in the copy by hand.'),

@@ -45,6 +45,11 @@ BEGIN
                 MESSAGE = format('cannot migrate "%s"', col.relname),
                 DETAIL = 'It is a hypertable of TimescaleDB or a chunk of one, and the largest id could be in a row that is compressed.',
                 HINT = 'Use ALTER TABLE ... ALTER COLUMN ... SET DEFAULT flake_id(...), and if chunks go by this column, set_chunk_time_interval() before that.';
+        ELSIF @extschema@._flake_is_distributed(target::oid) THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot migrate "%s"', col.relname),
+                DETAIL = 'It is a table of Citus, whose rows are in other tables and on other nodes.',
+                HINT = 'Use undistribute_table(), flake_migrate(), ALTER TABLE ... SET DEFAULT flake_id(), and distribute it again.';
         ELSIF col.attnum IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'undefined_column',
                 MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);

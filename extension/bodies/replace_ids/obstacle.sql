@@ -19,6 +19,9 @@
         SELECT 2, format('Table %s is a hypertable of TimescaleDB or a chunk of one, and its rows could be compressed.', name), 'Change its ids by hand.'
         FROM member WHERE @extschema@._flake_is_hypertable(oid)
         UNION ALL
+        SELECT 2, format('Table %s is one of Citus, whose rows are in other tables.', name), 'Change its ids by hand.'
+        FROM member WHERE @extschema@._flake_is_distributed(oid)
+        UNION ALL
         SELECT 3, format('Table %s has a rule for UPDATE.', m.name), 'Drop the rule before, and create it again afterwards.'
         FROM member m WHERE EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = m.oid AND w.ev_type = '2')
         UNION ALL
