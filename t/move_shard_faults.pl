@@ -314,7 +314,8 @@ unlike($printed, $_, "no fault: $_")
 my $as_owner = $version >= 160000 ? \&like : \&unlike;
 $as_owner->($printed, $_, "as the owner: $_")
   foreach qr/forced has FORCE ROW LEVEL SECURITY/,
-  qr/owner of table bad_10\.forced may not DELETE/;
+  qr/owner of table bad_10\.forced may not DELETE/,
+  qr/owner of table bad_10\.forced has no USAGE on the schema/;
 
 refuses(
 	'roles of all kinds',

@@ -586,7 +586,7 @@ is(state_on($_, 'alice.gen'), 'detached', "another's shard: not attached on $_")
 is_moved("another's generator, named", [ '--trust-owners', '--generator=alice.gen' ],
 	target => $made, boss => $made, mallory => $named);
 is(state_on('beta', 'alice.gen'), 'attached', "another's generator, named: the target mints");
-my $of_table = "$named ALTER TABLE S.b OWNER TO alice";
+my $of_table = "$named ALTER TABLE S.b OWNER TO alice; GRANT USAGE ON SCHEMA s_SHARD TO alice";
 is_moved('a generator of the owner of the table', ['--trust-owners'],
 	target => $made,
 	boss   => $made,
