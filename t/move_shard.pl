@@ -102,6 +102,7 @@ sub options
 	return (
 		"--shard=$shard",
 		"--to=$to",
+		'--trust-owners',
 		'--source=' . $node{$from}->connstr('postgres'),
 		'--target=' . $node{$to}->connstr('postgres'),
 		map { '--map=' . $node{$_}->connstr('map') } 'alpha',

@@ -534,7 +534,8 @@ sub check_move
 		"--schema=$world->{main}",   '--shard=5',
 		"--to=$to",                  "--source=$connstr->{alpha}",
 		"--target=$connstr->{beta}", "--map=$connstr->{alpha}",
-		$drops ? '--drop-source' : ());
+		$drops ? '--drop-source' : (),
+		Schemas::chance(0.9) ? '--trust-owners' : ());
 	my $take = sub {
 		return {
 			map { $_ => SchemaDump->new($connstr->{$_}, $wire{$_}) }
