@@ -12,6 +12,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use FlakeMove;
 use FlakePage;
 use FlakeTest;
 use PostgreSQL::Test::Utils;
@@ -41,7 +42,10 @@ if (!-f "$share/extension/timescaledb.control")
 	plan skip_all => 'TimescaleDB is not installed';
 }
 
-my $node = start_server('timescaledb', conf => conf(0));
+my $node = start_server(
+	'timescaledb',
+	allows_streaming => 'logical',
+	conf => conf(0));
 
 note('TimescaleDB '
 	  . $node->safe_psql('postgres',
@@ -340,7 +344,6 @@ is( value(
 	't',
 	'ids are unique, also in compressed chunks');
 end_session($session);
-$node->stop;
 
 
 # Policies run in the background.
@@ -386,6 +389,30 @@ SELECT sum(n), bool_and(flake_timestamp(bucket) = date_trunc('hour', flake_times
 WHERE flake_between(bucket, date_trunc('hour', now()) - interval '3 days', date_trunc('hour', now()) - interval '2 days'))),
 	'24|t',
 	'the aggregate is up to date');
+
+
+# A shard with a hypertable, even an empty one, is not moved.
+
+$node->safe_psql('postgres', 'CREATE DATABASE map');
+$node->safe_psql(
+	'map', q(
+CREATE EXTENSION flakeid;
+INSERT INTO flake_shard_map VALUES ('[0,31]', 'timescaledb')));
+$node->safe_psql(
+	'postgres', q(
+CREATE SCHEMA photos_17;
+CREATE TABLE photos_17.photo (id bigint PRIMARY KEY DEFAULT flake_id(17));
+SELECT create_hypertable('photos_17.photo', by_range('id', flake_width('1 day')))));
+refuses(
+	'flakeid-move-shard',
+	qr/photos_17\.photo is a hypertable of TimescaleDB/,
+	'--shard=17',
+	'--to=jobs',
+	'--source=' . $node->connstr('postgres'),
+	'--target=' . $jobs->connstr('postgres'),
+	'--map=' . $node->connstr('map'),
+	'--dry-run');
+$node->stop;
 
 
 # A dump has it all, and the generator goes on.

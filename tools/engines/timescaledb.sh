@@ -3,7 +3,7 @@
 
 engine_name=TimescaleDB
 
-engine_packages=(cmake libssl-dev libkrb5-dev zlib1g-dev)
+engine_packages=(cmake libicu-dev libkrb5-dev libssl-dev)
 
 engine_products=(build)
 
