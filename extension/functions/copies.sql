@@ -79,7 +79,7 @@ AS 'MODULE_PATHNAME', 'flake_lock_shard'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_lock_shard(@extschema@._flake_ticket, int, regclass) IS
-'keeps others from attaching, detaching and leasing a shard until the end of the transaction; for flake_renumber(); errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
+'keeps others from attaching, detaching and leasing a shard until the end of the transaction; for flake_renumber() and flakeid-move-shard; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator';
 
 CREATE FUNCTION @extschema@._flake_renumber_guarded(ticket @extschema@._flake_ticket,
     old_shards int[], new_shards int[], generator regclass, dry_run boolean, owners regrole[])
