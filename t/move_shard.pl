@@ -149,6 +149,7 @@ CREATE SCHEMA bad_14;
 CREATE ROLE only_here;
 CREATE TABLE bad_14.t (id bigint PRIMARY KEY DEFAULT flake_id(14));
 ALTER TABLE bad_14.t OWNER TO only_here;
+GRANT USAGE ON SCHEMA bad_14 TO only_here;
 CREATE SCHEMA twice_13;
 CREATE TABLE twice_13.t (id bigint PRIMARY KEY DEFAULT flake_id(13));
 ));
