@@ -109,6 +109,8 @@ is(value($open, q(SELECT shard FROM flake_lease('a'))), 8191, 'leases are of the
 value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoch=2026-01-01')));
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');
 like(outcome($open, q(SELECT flake_lease('b', generator => 'small'))), qr/^53400/, 'to the last');
+is(value($open, q(SELECT string_agg(shard::text, ' ') FROM flake_stat WHERE generator = 'small'::regclass)),
+	1, 'without a slot for those that are for groups');
 foreach my $setting (qw(on off))
 {
 	change_setting($node, 'flakeid.require_attach', $setting);
@@ -179,8 +181,23 @@ value($admin, 'ALTER TABLE pg_dist_partition RENAME logicalrelid TO relation');
 like(outcome($admin, q(SELECT flake_migrate('spread', 'n', 0))), qr/^0A000 Its table "pg_dist_partition" is not as it was/,
 	'a list that is not known is an error');
 
-# Citus goes.
+# Citus goes, but not before the transaction ends that drops it.
+foreach my $undo ('ROLLBACK TO s', 'RELEASE s; ROLLBACK')
+{
+	value($admin, 'BEGIN; SAVEPOINT s; DROP EXTENSION citus CASCADE');
+	foreach my $sql ('SELECT flake_id(5)', $shard, q(SELECT flake_lease('d')))
+	{
+		value($admin, 'SAVEPOINT t');
+		like(outcome($admin, $sql), $sql =~ /lease/ ? qr/^55000 In a database with Citus/ : qr/^55000 This transaction has changed/,
+			"who drops Citus, and can undo that, does not get around it: $sql");
+		value($admin, 'ROLLBACK TO t');
+	}
+	value($admin, $undo);
+	is(outcome($admin, $shard), 0, "the node is as it was: $undo");
+	ask($admin, 'ROLLBACK');
+}
 value($admin, 'BEGIN; DROP EXTENSION citus CASCADE');
+is(outcome($open, $shard), 0, 'others see Citus until it is committed');
 value($admin, 'COMMIT');
 is(outcome($_, 'SELECT flake_shard(flake_id(5))'), 5, 'without Citus any shard is minted again') foreach $open, $admin, $busy;
 like(outcome($open, $shard), qr/^55000 flake_id\(\) without an argument/, 'and none by itself');
