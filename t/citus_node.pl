@@ -12,6 +12,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use CitusCluster;
 use FlakeTest;
+use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -44,7 +45,10 @@ ALTER TABLE citus.pg_dist_partition SET SCHEMA pg_catalog;
 append_to_file($_, $file{$_}) foreach keys %file;
 END { unlink keys %file }
 
-my $node = start_server('main', sql => 'CREATE EXTENSION flakeid', conf => 'max_prepared_transactions = 2');
+my $node = start_server('main', sql => 'CREATE EXTENSION flakeid', conf => q(
+max_prepared_transactions = 2
+dynamic_shared_memory_type = mmap	# so that its files show its size
+));
 my ($admin, $open, $busy) = new_sessions($node, 3);
 value($_, 'SET client_min_messages = warning') foreach $admin, $open, $busy;
 
@@ -57,6 +61,11 @@ sub outcome
 	my ($out, $err) = ask($session, $sql);
 
 	return $err =~ /ERROR:  (\w{5}): .*\n(?:DETAIL:  (.*))?/ ? join ' ', $1, $2 // '' : $out;
+}
+
+sub shared_bytes
+{
+	return sum0(map { -s } glob $node->data_dir . '/pg_dynshmem/*');
 }
 
 # Runs it, and says what all others make of it.
@@ -109,8 +118,12 @@ is(value($open, q(SELECT shard FROM flake_lease('a'))), 8191, 'leases are of the
 value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoch=2026-01-01')));
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');
 like(outcome($open, q(SELECT flake_lease('b', generator => 'small'))), qr/^53400/, 'to the last');
-is(value($open, q(SELECT string_agg(shard::text, ' ') FROM flake_stat WHERE generator = 'small'::regclass)),
-	1, 'without a slot for those that are for groups');
+value($open, q(SELECT flake_create_generator('large', 'ts:41 shard:20 seq:2 epoch=2026-01-01');
+	INSERT INTO flake_shard_map VALUES ('[524288,)', 'elsewhere')));
+my $shared = shared_bytes();
+like(outcome($open, q(SELECT flake_lease('b', generator => 'large'))), qr/^53400/, 'none is left of a large layout');
+is(shared_bytes(), $shared, 'and those for groups take no memory');
+value($open, 'DELETE FROM flake_shard_map');
 foreach my $setting (qw(on off))
 {
 	change_setting($node, 'flakeid.require_attach', $setting);
