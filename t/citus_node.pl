@@ -119,7 +119,7 @@ value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoc
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');
 like(outcome($open, q(SELECT flake_lease('b', generator => 'small'))), qr/^53400/, 'to the last');
 value($open, q(SELECT flake_create_generator('large', 'ts:41 shard:20 seq:2 epoch=2026-01-01');
-	INSERT INTO flake_shard_map VALUES ('[524288,)', 'elsewhere')));
+	INSERT INTO flake_shard_map VALUES ('[524288,1048575]', 'elsewhere')));
 my $shared = shared_bytes();
 like(outcome($open, q(SELECT flake_lease('b', generator => 'large'))), qr/^53400/, 'none is left of a large layout');
 is(shared_bytes(), $shared, 'and those for groups take no memory');
