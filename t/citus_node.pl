@@ -211,6 +211,9 @@ foreach my $undo ('ROLLBACK TO s', 'RELEASE s; ROLLBACK')
 }
 value($admin, 'BEGIN; DROP EXTENSION citus CASCADE');
 is(outcome($open, $shard), 0, 'others see Citus until it is committed');
+value($admin, 'SAVEPOINT t');
+like(outcome($admin, 'SELECT flake_id(5)'), qr/^55000/, 'who drops it mints nothing before');
+value($admin, 'ROLLBACK TO t');
 value($admin, 'COMMIT');
 is(outcome($_, 'SELECT flake_shard(flake_id(5))'), 5, 'without Citus any shard is minted again') foreach $open, $admin, $busy;
 like(outcome($open, $shard), qr/^55000 flake_id\(\) without an argument/, 'and none by itself');

@@ -30,7 +30,6 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
-#include "lib/ilist.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/settled_snapshot.h"
@@ -118,21 +117,24 @@ static LocalTransactionId used_in = InvalidLocalTransactionId;
 typedef struct UsedUntil
 {
 	MemoryContextCallback callback;
-	dlist_node	node;
+	struct UsedUntil *next;
 	MemoryContext context;
 	LocalTransactionId lxid;	/* the transaction of these: */
 	UsedBound  *first;
 } UsedUntil;
 
-static dlist_head untils = DLIST_STATIC_INIT(untils);
+static UsedUntil *untils = NULL;
 
 /* The portal of a cursor WITH HOLD goes after the transaction, with which all went. */
 static void
 forget_used(void *arg)
 {
-	UsedUntil  *until = arg;
+	const UsedUntil *until = arg;
+	UsedUntil **link = &untils;
 
-	dlist_delete(&until->node);
+	while (*link != until)
+		link = &(*link)->next;
+	*link = until->next;
 	if (until->lxid != used_in || used_in != flake_current_lxid())
 		return;
 	for (UsedBound *entry = until->first; entry != NULL;)
@@ -148,11 +150,9 @@ static UsedUntil *
 find_until(MemoryContext context)
 {
 	UsedUntil  *until;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &untils)
+	for (until = untils; until != NULL; until = until->next)
 	{
-		until = dlist_container(UsedUntil, node, iter.cur);
 		if (until->context == context)
 			return until;
 	}
@@ -161,7 +161,8 @@ find_until(MemoryContext context)
 	until->callback.func = forget_used;
 	until->callback.arg = until;
 	MemoryContextRegisterResetCallback(context, &until->callback);
-	dlist_push_head(&untils, &until->node);
+	until->next = untils;
+	untils = until;
 	return until;
 }
 
