@@ -12,6 +12,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use CitusCluster;
 use FlakeTest;
+use List::Util qw(sum0);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -44,7 +45,10 @@ ALTER TABLE citus.pg_dist_partition SET SCHEMA pg_catalog;
 append_to_file($_, $file{$_}) foreach keys %file;
 END { unlink keys %file }
 
-my $node = start_server('main', sql => 'CREATE EXTENSION flakeid', conf => 'max_prepared_transactions = 2');
+my $node = start_server('main', sql => 'CREATE EXTENSION flakeid', conf => q(
+max_prepared_transactions = 2
+dynamic_shared_memory_type = mmap	# so that its files show its size
+));
 my ($admin, $open, $busy) = new_sessions($node, 3);
 value($_, 'SET client_min_messages = warning') foreach $admin, $open, $busy;
 
@@ -57,6 +61,11 @@ sub outcome
 	my ($out, $err) = ask($session, $sql);
 
 	return $err =~ /ERROR:  (\w{5}): .*\n(?:DETAIL:  (.*))?/ ? join ' ', $1, $2 // '' : $out;
+}
+
+sub shared_bytes
+{
+	return sum0(map { -s } glob $node->data_dir . '/pg_dynshmem/*');
 }
 
 # Runs it, and says what all others make of it.
@@ -109,6 +118,12 @@ is(value($open, q(SELECT shard FROM flake_lease('a'))), 8191, 'leases are of the
 value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoch=2026-01-01')));
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');
 like(outcome($open, q(SELECT flake_lease('b', generator => 'small'))), qr/^53400/, 'to the last');
+value($open, q(SELECT flake_create_generator('large', 'ts:41 shard:20 seq:2 epoch=2026-01-01');
+	INSERT INTO flake_shard_map VALUES ('[524288,1048575]', 'elsewhere')));
+my $shared = shared_bytes();
+like(outcome($open, q(SELECT flake_lease('b', generator => 'large'))), qr/^53400/, 'none is left of a large layout');
+is(shared_bytes(), $shared, 'and those for groups take no memory');
+value($open, 'DELETE FROM flake_shard_map');
 foreach my $setting (qw(on off))
 {
 	change_setting($node, 'flakeid.require_attach', $setting);
@@ -179,8 +194,26 @@ value($admin, 'ALTER TABLE pg_dist_partition RENAME logicalrelid TO relation');
 like(outcome($admin, q(SELECT flake_migrate('spread', 'n', 0))), qr/^0A000 Its table "pg_dist_partition" is not as it was/,
 	'a list that is not known is an error');
 
-# Citus goes.
+# Citus goes, but not before the transaction ends that drops it.
+foreach my $undo ('ROLLBACK TO s', 'RELEASE s; ROLLBACK')
+{
+	value($admin, 'BEGIN; SAVEPOINT s; DROP EXTENSION citus CASCADE');
+	foreach my $sql ('SELECT flake_id(5)', $shard, q(SELECT flake_lease('d')))
+	{
+		value($admin, 'SAVEPOINT t');
+		like(outcome($admin, $sql), $sql =~ /lease/ ? qr/^55000 In a database with Citus/ : qr/^55000 This transaction has changed/,
+			"who drops Citus, and can undo that, does not get around it: $sql");
+		value($admin, 'ROLLBACK TO t');
+	}
+	value($admin, $undo);
+	is(outcome($admin, $shard), 0, "the node is as it was: $undo");
+	ask($admin, 'ROLLBACK');
+}
 value($admin, 'BEGIN; DROP EXTENSION citus CASCADE');
+is(outcome($open, $shard), 0, 'others see Citus until it is committed');
+value($admin, 'SAVEPOINT t');
+like(outcome($admin, 'SELECT flake_id(5)'), qr/^55000/, 'who drops it mints nothing before');
+value($admin, 'ROLLBACK TO t');
 value($admin, 'COMMIT');
 is(outcome($_, 'SELECT flake_shard(flake_id(5))'), 5, 'without Citus any shard is minted again') foreach $open, $admin, $busy;
 like(outcome($open, $shard), qr/^55000 flake_id\(\) without an argument/, 'and none by itself');

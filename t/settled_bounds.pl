@@ -509,6 +509,14 @@ cmp_ok(settled($reader, q('numbers')), '>', $bound, 'statements get later bounds
 is(value($reader, 'FETCH c'), $bound, 'and a cursor goes on with the one that it began with');
 value($reader, 'COMMIT');
 
+# So does a procedure, with a transaction for each time.
+value($reader, q(CREATE PROCEDURE poll(n int, INOUT bytes bigint) LANGUAGE plpgsql AS $$ BEGIN
+	FOR i IN 1..n LOOP PERFORM flake_settled('numbers'); COMMIT; END LOOP;
+	SELECT sum(used_bytes) INTO bytes FROM pg_backend_memory_contexts WHERE name = 'PortalContext';
+END $$));
+@bytes = map { value($reader, "CALL poll($_, NULL)") } 10, 2000;
+cmp_ok($bytes[1] - $bytes[0], '<', 10000, "what its portal keeps does not grow: @bytes bytes");
+
 #
 # Wide ids.
 #

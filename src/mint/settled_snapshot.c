@@ -104,31 +104,70 @@ typedef struct UsedBound
 	bool		is_set;
 	bool		is_known;
 	int64		bound;
+	struct UsedBound *next;		/* of those that go with the same memory */
 } UsedBound;
 
 static HTAB *used = NULL;
 static LocalTransactionId used_in = InvalidLocalTransactionId;
 
-/* What goes with some memory. */
+/*
+ * What goes with some memory, in which this is.  There is one for each, however
+ * many transactions end while it is there: a procedure can COMMIT in a loop.
+ */
 typedef struct UsedUntil
 {
 	MemoryContextCallback callback;
-	LocalTransactionId lxid;
-	UsedKey		key;
+	struct UsedUntil *next;
+	MemoryContext context;
+	LocalTransactionId lxid;	/* the transaction of these: */
+	UsedBound  *first;
 } UsedUntil;
+
+static UsedUntil *untils = NULL;
 
 /* The portal of a cursor WITH HOLD goes after the transaction, with which all went. */
 static void
 forget_used(void *arg)
 {
 	const UsedUntil *until = arg;
+	UsedUntil **link = &untils;
 
-	if (until->lxid == used_in && used_in == flake_current_lxid())
-		(void) hash_search(used, &until->key, HASH_REMOVE, NULL);
+	while (*link != until)
+		link = &(*link)->next;
+	*link = until->next;
+	if (until->lxid != used_in || used_in != flake_current_lxid())
+		return;
+	for (UsedBound *entry = until->first; entry != NULL;)
+	{
+		UsedBound  *next = entry->next;
+
+		(void) hash_search(used, &entry->key, HASH_REMOVE, NULL);
+		entry = next;
+	}
+}
+
+static UsedUntil *
+find_until(MemoryContext context)
+{
+	UsedUntil  *until;
+
+	for (until = untils; until != NULL; until = until->next)
+	{
+		if (until->context == context)
+			return until;
+	}
+	until = MemoryContextAllocZero(context, sizeof(UsedUntil));
+	until->context = context;
+	until->callback.func = forget_used;
+	until->callback.arg = until;
+	MemoryContextRegisterResetCallback(context, &until->callback);
+	until->next = untils;
+	untils = until;
+	return until;
 }
 
 static void
-forget_with_portal(const UsedKey *key)
+forget_with_portal(UsedBound *entry)
 {
 	MemoryContext context = ActivePortal != NULL ? ActivePortal->portalContext
 	: MessageContext;
@@ -136,14 +175,14 @@ forget_with_portal(const UsedKey *key)
 
 	/* A background worker may have neither. */
 	if (context == NULL ||
-		(key->portal == ANY_PORTAL && IsolationUsesXactSnapshot()))
+		(entry->key.portal == ANY_PORTAL && IsolationUsesXactSnapshot()))
 		return;
-	until = MemoryContextAlloc(context, sizeof(UsedUntil));
+	until = find_until(context);
+	if (until->lxid != used_in)
+		until->first = NULL;
 	until->lxid = used_in;
-	until->key = *key;
-	until->callback.func = forget_used;
-	until->callback.arg = until;
-	MemoryContextRegisterResetCallback(context, &until->callback);
+	entry->next = until->first;
+	until->first = entry;
 }
 
 static UsedBound *
@@ -174,7 +213,7 @@ find_used(Oid generator, int32 shard, Snapshot snapshot, TimestampTz portal)
 	{
 		entry->is_set = false;
 		entry->is_known = false;
-		forget_with_portal(&key);
+		forget_with_portal(entry);
 	}
 	return entry;
 }

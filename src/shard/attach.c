@@ -120,11 +120,15 @@ bool
 flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 {
 	Generator  *generator = flake_generator_look(sequence, function);
-	GeneratorSlot slot = *flake_generator_slot(generator, shard);
+	GeneratorSlot slot;
 
-	/* C3 */
+	/* C3: before anything else, as a slot takes shared memory. */
 	if (flake_citus_is_for_group(flake_citus_node(), &generator->layout, shard))
 		return false;
+
+	/* To read Citus's tables may have brought news. */
+	generator = flake_generator_look(sequence, function);
+	slot = *flake_generator_slot(generator, shard);
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
 		!flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, false))
 		return false;

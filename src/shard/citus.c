@@ -42,6 +42,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
@@ -50,9 +51,11 @@
 #include "layout/message.h"
 #include "mint/relation_change.h"
 #include "shard/citus.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #define COORDINATOR		0
@@ -192,6 +195,29 @@ read_own_group(void)
 	return node;
 }
 
+/*
+ * Whether this transaction has dropped Citus.  That can be undone while the
+ * transaction goes on, and keeps what it has minted.
+ */
+static bool
+has_dropped_citus(void)
+{
+	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
+				CStringGetDatum("citus"));
+	scan = systable_beginscan(rel, ExtensionNameIndexId, true, SnapshotAny, 1, &key);
+	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
+		found = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(row->t_data));
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+	return found;
+}
+
 static CitusNode
 read_node(void)
 {
@@ -199,7 +225,11 @@ read_node(void)
 	bool		in_doubt;
 
 	if (!OidIsValid(get_extension_oid("citus", true)))
+	{
+		if (has_dropped_citus())
+			node.place = CITUS_IS_IN_DOUBT;
 		return node;
+	}
 	group_table = get_relname_relid("pg_dist_local_group", PG_CATALOG_NAMESPACE);
 	node_table = get_relname_relid("pg_dist_node", PG_CATALOG_NAMESPACE);
 	node = read_own_group();
