@@ -610,6 +610,55 @@ SELECT flake_create_generator('others.gen');
 	completes($name, $shard);
 }
 
+# A generator that cannot be attached again keeps nobody else's writers out: somebody
+# holds its lock, or has altered its sequence.
+sql($_, q(CREATE SCHEMA later; SELECT flake_create_generator('later.gen')))
+  foreach keys %node;
+foreach my $case ([ 62, 'a generator that is locked', q(PERFORM flake_detach(62, 'later.gen')) ],
+	[ 63, 'a generator that is altered', 'ALTER SEQUENCE later.gen CYCLE' ])
+{
+	my ($shard, $name, $does) = @$case;
+	my $is_altered = $does =~ /CYCLE/;
+	my $holder = new_session($node{alpha});
+	my $reached = sub {
+		is(insert_on('alpha', $shard), 'alpha', "$name$_[0]: a client writes");
+		is(sql('alpha', "SELECT state FROM flake_shards WHERE generator = 'later.gen'::regclass AND shard = $shard"),
+			$_[1], "$name$_[0]: the generator is $_[1]");
+	};
+
+	create_shard($shard);
+	sql('alpha', "CREATE TABLE photos_$shard.b (id bigint PRIMARY KEY DEFAULT flake_id($shard, 'later.gen'))");
+	value($holder, 'BEGIN');
+	send_query($holder, "DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = ''photos_$shard.b''::regclass)"
+		  . " LOOP PERFORM pg_sleep(0.001); END LOOP; " . $does =~ s/'/''/gr . "; END'");
+	$run = run_to_step(7, $shard, again => 1, options => ['--patience=3']);
+	get_answer($holder);
+	value($holder, 'COMMIT') if $is_altered;
+	stopped($name, $run, $shard, qr/has not caught up in 3 s/);
+	like($printed, qr/But shard $shard of these generators is still detached on the source: later\.gen\. /,
+		"$name: it names the generator");
+	unblock('beta');
+	$reached->('', 'detached');
+	refuses("$name, run again", qr/writers are let in, but shard $shard of these generators .*: later\.gen\./,
+		options($shard));
+	$reached->(', run again', 'detached');
+	if ($is_altered)
+	{
+		refuses("$name, --undo", qr/undone, but shard $shard of these generators .*: later\.gen\./,
+			options($shard), '--undo');
+		nothing_left("$name, --undo");
+		$reached->(', --undo', 'detached');
+		refuses("$name, from the beginning", qr/sequence of generator "gen" has been altered|is not minted/, options($shard));
+		sql('alpha', "ALTER SEQUENCE later.gen NO CYCLE; SELECT flake_attach($shard, generator => 'later.gen')");
+	}
+	else
+	{
+		value($holder, 'ROLLBACK');
+	}
+	end_session($holder);
+	completes($name, $shard);
+}
+
 # Was the attaching committed?  It hangs, or the target crashes; it was.
 foreach my $case ([ 40, 'the target does not answer' ],
 	[ 41, 'the target crashes' ])
@@ -763,7 +812,7 @@ completes('--undo after that', 61);
 foreach my $round (1 .. $ENV{FLAKEID_MOVE_ROUNDS} // 0)
 {
 	my $how = rand > 0.5 ? 'alone' : 'with its processes';
-	my $shard = 62 + $round % 37;
+	my $shard = 64 + $round % 35;
 
 	sql('alpha',
 		"DROP SCHEMA IF EXISTS photos_$shard CASCADE; SELECT flake_attach($shard);"

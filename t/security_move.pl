@@ -592,6 +592,75 @@ is_moved('a generator of the owner of the table', ['--trust-owners'],
 	boss   => $made,
 	later  => $of_table);
 
+my $util_gen = q(SELECT flake_create_generator('util.gen'););
+
+# A generator that flake_attach() would refuse. With Citus, the lower half of the shards is for groups.
+my $extensions = `pg_config --sharedir`;
+chomp $extensions;
+append_to_file("$extensions/extension/citus.control", "default_version = '1.0'\n");
+append_to_file("$extensions/extension/citus--1.0.sql", "SELECT 1;\n");
+is_refused('Citus on the source', qr/the source's database has Citus, whose groups have shard \d+ of these generators: /, later => 'CREATE EXTENSION citus');
+is_refused('Citus on the target', qr/the target's database has Citus, whose groups have shard \d+ of these generators: /, target => 'CREATE EXTENSION citus');
+is_refused('a generator that is altered', qr/on the source, the sequences of these generators have been altered: util\.gen\./,
+	target => $util_gen, boss => "$util_gen CREATE TABLE S.b (id bigint PRIMARY KEY DEFAULT flake_id(SHARD, 'util.gen')); ALTER SEQUENCE util.gen CYCLE");
+is_refused('a generator that is altered on the target', qr/on the target, the sequences of these generators have been altered: util\.gen\./,
+	target => "$util_gen ALTER SEQUENCE util.gen CYCLE", boss => "$util_gen CREATE TABLE S.b (id bigint PRIMARY KEY DEFAULT flake_id(SHARD, 'util.gen'))");
+
+# Row security that filters what the subscription's role reads.
+my $policed = q(
+CREATE TABLE S.b (id bigint PRIMARY KEY, x int);
+INSERT INTO S.b VALUES (1, 1), (2, -2);
+ALTER TABLE S.b ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON S.b USING (x > 0);
+GRANT USAGE ON SCHEMA s_SHARD TO repl, bypasses;
+GRANT SELECT ON ALL TABLES IN SCHEMA s_SHARD TO repl, bypasses);
+sql($_, 'postgres', 'CREATE ROLE repl LOGIN REPLICATION; CREATE ROLE bypasses LOGIN REPLICATION BYPASSRLS') foreach keys %node;
+my @policed = shard(boss => $policed);
+my $as = '--subscription-conninfo=' . $node{alpha}->connstr("db_$shard") . ' user=';
+refuses('row security', qr/as role repl, from whom row security may hide rows/, @policed, "${as}repl", '--drop-source');
+refuses('row security, again', qr/as role repl, from whom row security may hide rows/, @policed, "${as}repl", '--drop-source');
+is(sql('beta', "db_$shard", "SELECT count(*) FROM s_$shard.b"), '0', 'row security: nothing was copied');
+moves('row security, with BYPASSRLS', @policed, "${as}bypasses");
+is(sql('beta', "db_$shard", "SELECT count(*) FROM s_$shard.b"), '2', 'row security, with BYPASSRLS: all rows');
+
+# A generator that only a domain's default names, or a function's body; on the way,
+# domains and functions outside of the schema count.
+foreach my $case (
+	[ 'a domain', q(CREATE DOMAIN S.d AS bigint DEFAULT flake_id(SHARD, 'util.gen'); CREATE TABLE S.b (id S.d PRIMARY KEY, x int)) ],
+	[ 'a function', q(CREATE FUNCTION S.f() RETURNS bigint LANGUAGE sql BEGIN ATOMIC SELECT flake_id(SHARD, 'util.gen'); END; CREATE TABLE S.b (id bigint PRIMARY KEY DEFAULT S.f(), x int)) ],
+	[ 'a domain elsewhere', q(CREATE DOMAIN util.d AS bigint DEFAULT flake_id(SHARD, 'util.gen'); CREATE TABLE S.b (id util.d PRIMARY KEY, x int)),
+		q(CREATE DOMAIN util.d AS bigint DEFAULT flake_id(SHARD, 'util.gen')) ])
+{
+	my ($name, $boss, $target) = @$case;
+
+	$name = "a generator named by $name";
+	is_moved($name, [], target => $util_gen . ($target // ''), boss => "$util_gen $boss");
+	is(state_on('alpha', 'util.gen'), 'detached', "$name: the source mints no more");
+	is(state_on('beta', 'util.gen'), 'attached', "$name: the target mints");
+}
+is_refused('a domain with ids of another shard', qr/domain s_\d+\.d has ids of another shard as default/,
+	boss => 'CREATE DOMAIN S.d AS bigint DEFAULT flake_id(900); CREATE TABLE S.b (id S.d PRIMARY KEY)');
+is_refused("another's generator, by way of another's domain", $not_made, trusts => 1,
+	target => $made, boss => $made,
+	mallory => q(RESET SESSION AUTHORIZATION; CREATE DOMAIN alice.d AS bigint DEFAULT flake_id(SHARD, 'alice.gen'); ALTER DOMAIN alice.d OWNER TO alice; GRANT USAGE ON SCHEMA alice TO mallory; SET SESSION AUTHORIZATION mallory; CREATE TABLE S.b (id bigint PRIMARY KEY, x alice.d)));
+
+# Two generators of the target change their names meanwhile: the wrong one stays detached.
+my $two = 'CREATE SCHEMA sa; CREATE SCHEMA sb; ALTER SCHEMA sa OWNER TO mallory; ALTER SCHEMA sb OWNER TO mallory; GRANT CREATE ON DATABASE db_SHARD TO mallory; '
+  . q(SELECT flake_create_generator('sa.gen'), flake_create_generator('sb.gen'););
+my @swapped = shard(target => "$two SELECT flake_detach(SHARD, 'sb.gen')",
+	boss => "$two CREATE TABLE S.b (id bigint PRIMARY KEY DEFAULT flake_id(SHARD, 'sa.gen'))");
+my $writer = new_session($node{alpha}, "db_$shard");
+value($writer, "BEGIN; LOCK TABLE s_$shard.t IN ROW EXCLUSIVE MODE");
+$run = start_program(@swapped);
+wait_for_output($run, qr/step 6/);
+sql('beta', "db_$shard", 'SET SESSION AUTHORIZATION mallory; ALTER SCHEMA sa RENAME TO sc; ALTER SCHEMA sb RENAME TO sa; ALTER SCHEMA sc RENAME TO sb');
+value($writer, 'COMMIT');
+end_session($writer);
+ok(!finish_program($run), 'names of generators swapped: it stops');
+like($printed, qr/not those that the move has detached: sa\.gen\./, 'names of generators swapped: it says why');
+is(state_on('beta', $_), 'detached', "names of generators swapped: $_ stays detached") foreach 'sa.gen', 'sb.gen';
+moves('names of generators swapped: --undo', @swapped, '--undo');
+
 # On the target, it is somebody else's, or somebody has used or fenced the shard.
 foreach my $case (
 	[ "mallory's",    'ALTER SEQUENCE alice.gen OWNER TO mallory', qr/of other roles than on the source: alice\.gen of mallory\./ ],
