@@ -1,6 +1,11 @@
 DECLARE
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     problem pg_catalog.record;
+    made_anew pg_catalog.oid[] := ARRAY(    -- the foreign keys of columns that get another type
+        SELECT k.oid FROM unnest(relations, attributes) AS u (relation, attname)
+        JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname
+        JOIN pg_constraint k ON k.contype = 'f' AND (k.conrelid = u.relation AND a.attnum = ANY (k.conkey)
+                                                     OR k.confrelid = u.relation AND a.attnum = ANY (k.confkey)));
 BEGIN
     -- What PostgreSQL would say in the midst of it: LOCK TABLE, and the check of a
     -- foreign key that is made anew, ask for privileges of the owner, too.
@@ -16,8 +21,7 @@ BEGIN
     INTO problem
     FROM (SELECT target, CASE WHEN makes_sequence THEN 'make' ELSE 'change' END
           UNION SELECT unnest(relations), 'change'
-          UNION SELECT unnest(ARRAY[conrelid, confrelid]), 'refer' FROM pg_constraint
-                WHERE contype = 'f' AND (conrelid = ANY (relations) OR confrelid = ANY (relations))
+          UNION SELECT unnest(ARRAY[conrelid, confrelid]), 'refer' FROM pg_constraint WHERE pg_constraint.oid = ANY (made_anew)
           UNION SELECT unnest(views), 'make') AS o (oid, does)
     JOIN pg_class c ON c.oid = o.oid
     ORDER BY 1 NULLS LAST, c.oid LIMIT 1;
@@ -38,7 +42,7 @@ BEGIN
     INTO problem
     FROM (SELECT target UNION SELECT unnest(relations)) AS p (relation)
     JOIN pg_class c ON c.oid = p.relation
-    LEFT JOIN pg_constraint k ON k.contype = 'f' AND c.oid IN (k.conrelid, k.confrelid) AND c.oid = ANY (relations)
+    LEFT JOIN pg_constraint k ON c.oid IN (k.conrelid, k.confrelid) AND c.oid = ANY (relations) AND k.oid = ANY (made_anew)
     LEFT JOIN pg_class o ON o.oid = CASE WHEN k.conrelid = c.oid THEN k.confrelid ELSE k.conrelid END
     ORDER BY 1 NULLS LAST, c.oid LIMIT 1;
     IF problem.message IS NOT NULL THEN
