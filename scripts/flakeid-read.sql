@@ -15,7 +15,7 @@
 -- It mints no ids.  To mint one means to keep, for all sessions and over crashes, what
 -- was handed out; functions in SQL can only do that by locking a row for each id.
 --
--- docs/read_only.md has examples and limits.  To remove it: DROP SCHEMA flakeid CASCADE.
+-- docs/read-only.md has examples and limits.  To remove it: DROP SCHEMA flakeid CASCADE.
 --
 -- Copyright (c) 2026, the flakeid developers
 
