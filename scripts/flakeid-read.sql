@@ -356,19 +356,25 @@ COMMENT ON FUNCTION flakeid.flake_sequence(bigint, text) IS
 CREATE FUNCTION flakeid.flake_decode(id bigint, layout text DEFAULT 'instagram',
     OUT ts timestamptz, OUT shard int, OUT sequence bigint)
 RETURNS record
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid.flake_timestamp(id, layout), flakeid.flake_shard(id, layout),
-    flakeid.flake_sequence(id, layout)';
-
-COMMENT ON FUNCTION flakeid.flake_decode(bigint, text) IS
-'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; errors: 22008 if timestamptz cannot hold the time, 22P02 for text that is no layout';
-
-CREATE FUNCTION flakeid.flake_fields(id bigint, layout text DEFAULT 'instagram')
-RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
     l flakeid._flake_layout := flakeid._flake_layout(layout);
+BEGIN
+    ts := flakeid._flake_timestamp(id, l);
+    shard := flakeid._flake_shard(id, l);
+    sequence := flakeid._flake_sequence(id, l);
+END
+$$;
+
+COMMENT ON FUNCTION flakeid.flake_decode(bigint, text) IS
+'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; errors: 22008 if timestamptz cannot hold the time, 22P02 for text that is no layout';
+
+CREATE FUNCTION flakeid._flake_fields(id bigint, l flakeid._flake_layout)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+DECLARE
     fields jsonb := jsonb_build_object('seq', flakeid._flake_sequence(id, l));
     utc timestamp;
 BEGIN
@@ -387,6 +393,14 @@ BEGIN
     RETURN fields;
 END
 $$;
+
+COMMENT ON FUNCTION flakeid._flake_fields(bigint, flakeid._flake_layout) IS
+'flake_fields() of a layout that has been read';
+
+CREATE FUNCTION flakeid.flake_fields(id bigint, layout text DEFAULT 'instagram')
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+AS 'SELECT flakeid._flake_fields(id, flakeid._flake_layout(layout))';
 
 COMMENT ON FUNCTION flakeid.flake_fields(bigint, text) IS
 'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; errors: 22008 if timestamptz cannot hold that, 22P02 for text that is no layout';
