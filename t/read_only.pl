@@ -1,0 +1,340 @@
+# Copyright (c) 2026, the flakeid developers
+
+# scripts/flakeid-read.sql says the same as the extension: for random ids, instants and
+# keys, all presets, and random layouts.  READ_ONLY_IDS says how many ids each.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $script = "$FindBin::RealBin/../scripts/flakeid-read.sql";
+my $ids = $ENV{READ_ONLY_IDS} || 500;
+
+my $node = start_server(
+	'main',
+	conf => "timezone = 'Pacific/Auckland'",
+	sql => "CREATE DATABASE reader ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0");
+$node->safe_psql('reader', 'CREATE EXTENSION flakeid');
+
+$node->command_ok(
+	[
+		'psql', '--no-psqlrc', '--quiet', '-1', '--set=ON_ERROR_STOP=1', '-d',
+		$node->connstr('reader'), '-f', $script
+	],
+	'the script is executed');
+
+sub query
+{
+	my ($sql) = @_;
+
+	return $node->safe_psql('reader', "SET intervalstyle = iso_8601; $sql");
+}
+
+query(
+	q{CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE
+		result text;
+	BEGIN
+		EXECUTE query INTO result;
+		RETURN result;
+	EXCEPTION WHEN OTHERS THEN
+		RETURN SQLSTATE || ' ' || SQLERRM;
+	END $$});
+
+# Checks that calls return the same with both schemas, or fail with the same SQLSTATE
+# and message.
+sub same_outcome
+{
+	my (@calls) = @_;
+	my $rows = join ', ', map { "\$q\$$_\$q\$" } @calls;
+	my @outcomes = split /\n/, query(
+		"SELECT theirs || '|' || (ours IS NOT DISTINCT FROM theirs) FROM (
+			SELECT i, coalesce(outcome('SELECT ' || replace(call, 'FLAKE', 'public.flake')), 'null') theirs,
+				coalesce(outcome('SELECT ' || replace(call, 'FLAKE', 'flakeid.flake')), 'null') ours
+			FROM unnest(ARRAY[$rows]) WITH ORDINALITY AS c(call, i)) x ORDER BY i");
+
+	is(scalar @outcomes, scalar @calls, 'there is a row for each call');
+	foreach my $i (0 .. $#calls)
+	{
+		like($outcomes[$i] || '', qr/\|true\z/, "$calls[$i]: $outcomes[$i]");
+	}
+	return;
+}
+
+#
+# Ids, instants and keys.
+#
+
+query(
+	"SELECT setseed(0.5);
+	CREATE TABLE random_id AS
+	SELECT i, CASE i % 4
+		WHEN 0 THEN (random() * 9e18)::bigint
+		WHEN 1 THEN -(random() * 9e18)::bigint
+		WHEN 2 THEN flake_make(timestamptz '2015-01-01Z' + random() * interval '15 years',
+			(random() * 8191)::int, (random() * 1023)::int)
+		ELSE (2 ^ (random() * 62))::bigint END # (random() * 1e9)::bigint AS id
+	FROM generate_series(1, $ids) i
+	UNION ALL
+	SELECT -n, id FROM unnest('{0,1,-1,9223372036854775807,-9223372036854775808}'::bigint[])
+		WITH ORDINALITY AS edge(id, n);
+	CREATE TABLE random_time AS
+	SELECT CASE i % 3
+		WHEN 0 THEN timestamptz '2000-01-01Z' + (random() * 30) * interval '1 year'
+			+ i * interval '1 microsecond'
+		WHEN 1 THEN timestamptz '4713-01-02 00:00:00Z BC' + random() * 4000 * interval '1 year'
+		ELSE timestamptz '294000-01-01Z' - random() * 290000 * interval '1 year' END AS ts
+	FROM generate_series(1, greatest($ids / 10, 300)) i
+	UNION ALL
+	SELECT unnest('{infinity,-infinity,1970-01-01Z,2000-01-01Z,2011-08-24T21:07:01.721Z}'::timestamptz[])
+	UNION ALL
+	SELECT unnest(ARRAY[starts, starts - interval '1us', ends, ends - interval '1us'])
+	FROM flake_presets WHERE isfinite(starts) AND isfinite(ends);
+	ANALYZE random_id, random_time");
+
+# How many rows differ, of those that a list of expressions has with both schemas.
+sub differences
+{
+	my ($from, @expressions) = @_;
+	my ($theirs, $ours) = map {
+		my $schema = $_;
+		join ', ', map { s/FLAKE/$schema.flake/gr } @expressions
+	} 'public', 'flakeid';
+
+	return query(
+		"SELECT count(*) FROM $from WHERE ROW($theirs) IS DISTINCT FROM ROW($ours)"
+	);
+}
+
+sub check_layout
+{
+	my ($layout, $has_time, $name) = @_;
+
+	is( differences(
+			'random_id',
+			map { "FLAKE_$_(id, '$layout')" }
+			  qw(timestamp shard sequence fields)),
+		0,
+		"ids of $name");
+	is(differences("random_id, LATERAL public.flake_decode(id, '$layout') a, "
+			  . "LATERAL flakeid.flake_decode(id, '$layout') b", '1')
+		  . query(
+			"SELECT count(*) FROM random_id WHERE public.flake_decode(id, '$layout')::text <> flakeid.flake_decode(id, '$layout')::text"),
+		'00',
+		"ids of $name, decoded");
+	is( differences(
+			'random_time', map { "FLAKE_$_(ts, '$layout')" } qw(lower upper)),
+		0,
+		"bounds of $name") if $has_time;
+	return;
+}
+
+my @presets = map { [ split /\|/ ] }
+  split /\n/, query('SELECT name, starts IS NOT NULL FROM flake_presets');
+
+cmp_ok(scalar @presets, '>', 10, 'there are presets');
+check_layout($_->[0], $_->[1] eq 't', $_->[0]) foreach @presets;
+is( query(
+		'SELECT count(*) FROM flake_presets
+		WHERE layout IS DISTINCT FROM flakeid._flake_preset(name)::flake_layout'),
+	0,
+	'all presets are known, and as they are');
+
+is( differences(
+		'random_id',
+		map {
+			("FLAKE_to_text(id, $_)",
+				"FLAKE_from_text(public.flake_to_text(id, $_), $_)")
+		} 16, 32, 58, 62),
+	0,
+	'texts');
+is( differences(
+		'random_id, LATERAL (SELECT md5(id::text)::uuid) AS u(u)',
+		map {
+			("FLAKE_uuid_to_text(u, $_)",
+				"FLAKE_uuid_from_text(public.flake_uuid_to_text(u, $_), $_)")
+		} 16, 32, 58, 62),
+	0,
+	'texts of UUIDs');
+is( differences(
+		"(SELECT * FROM random_id WHERE i % 10 <= 0) AS random_id",
+		'FLAKE_shard_for(id)',
+		'FLAKE_shard_for(id, 7)',
+		'FLAKE_shard_for(md5(id::text)::uuid)',
+		"FLAKE_shard_for(repeat(chr(192 + abs(i % 4000)::int), abs(i % 70)::int) || i)"),
+	0,
+	'shards of keys');
+is( query("SELECT flakeid.flake_shard_for('')"),
+	query("SELECT public.flake_shard_for('')"),
+	'the shard of no text');
+is( differences(
+		"(SELECT overlay(md5(id::text) PLACING '0000' FROM 1)::uuid FROM random_id) AS u(u)",
+		'FLAKE_uuid_decode(u)::text'),
+	0,
+	'UUIDs of flake_uuid()');
+is( differences('random_id', 'FLAKE_objectid_timestamp(substr(md5(id::text), 1, 24))'),
+	0,
+	'ObjectIDs');
+
+#
+# Layouts.
+#
+
+# Any bigint has a time that timestamptz can hold: 2^57 us are some 4,500 years.
+sub random_layout
+{
+	my @bits = map { 1 + int rand 6 } 0 .. int rand 5;
+	my $below = 0;
+	my @fields = map { "p$_:$bits[$_]" } 1 .. $#bits;
+
+	splice @fields, int rand(@fields + 1), 0, "seq:$bits[0]";
+	$below += $_ foreach @bits;
+	my $unit = 1 + int rand 2**($below - 6 > 30 ? 30 : $below < 6 ? 0 : $below - 6);
+
+	return join ' ', 'ts:' . (63 - $below - int rand 4), @fields,
+	  'epoch=' . (int(rand 2e12) - 2e11), "unit=${unit}us",
+	  ('start=zero', 'start=continue', 'start=random:1', '')[ int rand 4 ];
+}
+
+srand 20260101;
+foreach (1 .. 8)
+{
+	my $layout = random_layout();
+
+	check_layout($layout, 1, $layout);
+}
+
+# What is no layout, or one at a limit, with the same SQLSTATE.
+my @fuzzed = map { PostgreSQL::Test::Utils::slurp_file($_) }
+  sort glob "$FindBin::RealBin/../fuzz/corpus/layout_parse/*";
+
+same_outcome(
+	map { "FLAKE_sequence(123456789012345678, E'$_')" }
+	(map { s/\\/\\\\/gr } grep { /\A[ -~]+\z/ && !/'/ } @fuzzed),
+	'',
+	' ',
+	'nonsense',
+	'Instagram',
+	' instagram',
+	'ts:41',
+	'seq:10',
+	'seq:63 block=1000000000',
+	'seq:63 block=1000000001',
+	'seq:64',
+	'seq:0',
+	'seq:62 a:1 b:1',
+	'ts:41 seq:10',
+	'ts:63 seq:1 epoch=2000-01-01',
+	'ts:63 seq:2 epoch=2000-01-01',
+	'seq:10 ts:41 epoch=0',
+	'ts:41 seq:10 epoch=0 x:3',
+	'ts:41 seq:10 epoch=0 epoch=0',
+	'ts:41 ts:3 seq:10 epoch=0',
+	'ts:41 a:3 a:3 seq:10 epoch=0',
+	'ts:41 seq:10 epoch=2023-02-29',
+	'ts:41 seq:10 epoch=2024-02-29',
+	'ts:41 seq:10 epoch=1900-02-29',
+	'ts:41 seq:10 epoch=9999-12-31T23:59:59.999999Z',
+	'ts:41 seq:10 epoch=10000-01-01',
+	'ts:41 seq:10 epoch=0000-01-01',
+	'ts:41 seq:10 epoch=0001-01-01',
+	'ts:41 seq:10 epoch=2000-13-01',
+	'ts:41 seq:10 epoch=2000-01-00',
+	'ts:41 seq:10 epoch=2000-01-01T24:00:00Z',
+	'ts:41 seq:10 epoch=2000-01-01T23:59:60Z',
+	'ts:41 seq:10 epoch=2000-01-01T23:59:59.1234567Z',
+	'ts:41 seq:10 epoch=2000-01-01T23:59:59.Z',
+	'ts:41 seq:10 epoch=2000-01-01T23:59:59',
+	'ts:41 seq:10 epoch=-62135596800000',
+	'ts:41 seq:10 epoch=-62135596800001',
+	'ts:41 seq:10 epoch=253402300799999',
+	'ts:41 seq:10 epoch=253402300800000',
+	'ts:41 seq:10 epoch=99999999999999999999999',
+	'ts:41 seq:10 epoch=0 unit=0ms',
+	'ts:41 seq:10 epoch=0 unit=1d',
+	'ts:41 seq:10 epoch=0 unit=2d',
+	'ts:41 seq:10 epoch=0 unit=24h',
+	'ts:41 seq:10 epoch=0 unit=25h',
+	'ts:41 seq:10 epoch=0 unit=ms',
+	'ts:41 seq:10 epoch=0 unit=1 ms',
+	'ts:41 seq:10 epoch=0 unit=1440min',
+	'ts:41 seq:10 epoch=0 start=random:1024',
+	'ts:41 seq:10 epoch=0 start=random:1025',
+	'ts:41 seq:10 epoch=0 start=random:0',
+	'ts:41 seq:10 epoch=0 start=random:',
+	'ts:41 seq:10 epoch=0 start=random:99999999999999999999',
+	'ts:41 seq:10 epoch=0 start=one',
+	'ts:41 seq:10 epoch=0 block=10',
+	'seq:10 unit=1ms',
+	'seq:10 block=0',
+	'ts:20 a:31 seq:10 epoch=0',
+	'ts:20 a:32 seq:10 epoch=0',
+	'ts:20 a:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1 seq:10 epoch=0',
+	'ts:20 a:1 b:1 c:1 d:1 e:1 f:1 g:1 h:1 i:1 seq:10 epoch=0',
+	'ts:20 abcdefghijklmno:1 seq:10 epoch=0',
+	'ts:20 abcdefghijklmnop:1 seq:10 epoch=0',
+	'ts:20 A:1 seq:10 epoch=0',
+	'ts:20 timestamp:1 seq:10 epoch=0',
+	'ts:0000000020 seq:010 epoch=00',
+	'ts:20 seq:10 color=blue',
+	'ts:20\tseq:10\nepoch=0',
+	'ts:20 seq:10 epoch=0 ' . 'x' x 70,
+	'ts:20 seq: epoch=0',
+	':3 seq:10',
+	'=3 seq:10',
+	'ts:20 seq:10 epoch=0 unit=1ms:3');
+
+#
+# Errors have the same SQLSTATE and message.
+#
+
+same_outcome(
+	"FLAKE_to_text(1, 10)",
+	"FLAKE_from_text('', 62)",
+	"FLAKE_from_text('x!', 62)",
+	"FLAKE_from_text('zzzzzzzzzzz', 62)",
+	"FLAKE_from_text('oOiIlL', 32)",
+	"FLAKE_from_text('u', 32)",
+	"FLAKE_uuid_from_text('zzzzzzzzzzzzzzzzzzzzzz')",
+	"FLAKE_objectid_timestamp('507c7f79bcf86cd7994f6c0')",
+	"FLAKE_uuid_decode('ffffffff-ffff-ffff-ffff-ffffffffffff')",
+	"FLAKE_shard_for('x', 0)",
+	"FLAKE_shard_for(5, -1)",
+	"FLAKE_lower('2026-01-01Z', 'segment')",
+	"FLAKE_upper('2026-01-01Z', 'ticket')",
+	"FLAKE_between(1, '2026-01-01Z', '2026-01-02Z', 'segment')",
+	"FLAKE_timestamp(9223372036854775807, 'ts:63 seq:1 epoch=2000-01-01 unit=1s')",
+	"FLAKE_timestamp(NULL)",
+	"FLAKE_timestamp(5, 'segment') IS NULL",
+	"FLAKE_fields((-62200000000000)::bigint << 12, 'ts:50 seq:12 epoch=1970-01-01')");
+
+#
+# A range of time uses an index and prunes partitions.
+#
+
+query(
+	"CREATE TABLE event (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+	CREATE TABLE event_1 PARTITION OF event FOR VALUES FROM (MINVALUE) TO (flakeid.flake_lower('2026-01-01Z'));
+	CREATE TABLE event_2 PARTITION OF event FOR VALUES FROM (flakeid.flake_lower('2026-01-01Z')) TO (MAXVALUE);"
+);
+my $plan = query(
+	"SET enable_seqscan = off; SET enable_bitmapscan = off;
+	EXPLAIN SELECT * FROM event WHERE flakeid.flake_between(id, '2026-01-05Z', '2026-01-06Z')");
+
+like($plan, qr/Index.*Index Cond: \(\(id >= '?3802985320920645632/s, 'the index is used');
+unlike($plan, qr/event_1/, 'partitions are pruned');
+
+query(
+	"CREATE TABLE item (id bigint, ts timestamptz GENERATED ALWAYS AS (flakeid.flake_timestamp(id)) STORED);
+	CREATE INDEX ON item (flakeid.flake_shard(id));
+	INSERT INTO item VALUES (11637205501278089)");
+is( query("SELECT ts = '2011-09-09 22:28:04.721+00' FROM item WHERE flakeid.flake_shard(id) = 1341"),
+	't',
+	'in a generated column and an index');
+
+done_testing();
