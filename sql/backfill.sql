@@ -9,7 +9,7 @@ SET client_min_messages = warning;
 SELECT flake_detach(7900) > 0 AS bound;
 SELECT state, backfilled FROM flake_shards WHERE shard = 7900;
 CREATE TABLE old (created_at timestamptz, name text);
-INSERT INTO old SELECT '2019-01-01Z'::timestamptz + n * interval '1 hour', 'row ' || n FROM generate_series(1, 1000) n;
+INSERT INTO old SELECT '2019-01-01Z'::timestamptz + n * interval '1 hour', 'row ' || n FROM generate_series(1000, 1, -1) n;
 CREATE TABLE item (id bigint PRIMARY KEY, name text, created_at timestamptz);
 INSERT INTO item SELECT flake_backfill(created_at, 7900), name, created_at FROM old ORDER BY created_at;
 SELECT count(DISTINCT id), bool_and(flake_timestamp(id) = created_at) AS "their times",
