@@ -52,9 +52,19 @@ BEGIN;
 SAVEPOINT s;
 SELECT flake_backfill('2020-01-03Z', 7902) AS undone \gset
 ROLLBACK TO s;
-SELECT count(*) AS "locks are kept" FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid();
-SELECT flake_backfill('2020-01-03Z', 7902) - :undone AS next;
+SELECT flake_backfill('2020-01-03Z', 7902) - :undone AS "the same, as it was the first";
+SAVEPOINT s;
+SELECT flake_detach(7906) > 0 AS bound;
+SELECT flake_shard(flake_backfill('2020-01-03Z', 7906));
+ROLLBACK TO s;
+SELECT code, message FROM attempt($$SELECT flake_backfill('2020-01-03Z', 7906)$$);
+SAVEPOINT s;
+SAVEPOINT t;
+SELECT flake_shard(flake_backfill('2020-01-03Z', 7901));
+RELEASE t;
+ROLLBACK TO s;
 COMMIT;
+SELECT shard, flake_timestamp(backfilled) FROM flake_shards WHERE shard BETWEEN 7901 AND 7906 ORDER BY shard;
 
 -- whatever the snapshot is, several shards, several generators
 SELECT flake_create_generator('backfilled', 'ts:41 shard:5 seq:17 epoch=2020-01-01 start=zero');

@@ -63,7 +63,17 @@ value($one, 'ROLLBACK');
 is((get_answer($two))[1], '', 'after a rollback, they are not');
 is(value($one, $repeated), 0, 'no id repeats among sessions');
 
-# Ten sessions with the same shard, in batches, some of them undone
+# A subtransaction that is undone lets the other one in.
+value($one, 'BEGIN; SAVEPOINT s');
+value($one, sprintf($backfill, 108));
+value($one, 'ROLLBACK TO s');
+value($two, sprintf($backfill, 108));
+is(code($one, sprintf($backfill, 108)),
+	'53400', 'after a subtransaction was undone, the shard is looked at again');
+value($one, 'ROLLBACK');
+is(value($one, $repeated), 0, 'no id repeats after a subtransaction');
+
+# Four sessions with the same shard, in batches, some of them undone
 my @batch = new_sessions($node, 4);
 value($one, q(CREATE PROCEDURE batches() LANGUAGE plpgsql AS $$
 BEGIN

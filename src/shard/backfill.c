@@ -21,10 +21,9 @@
  * where B1 or B2 rules it out.  A transaction reads it under the lock, goes on in
  * memory, and writes it before it commits or is prepared.  So it is as durable as the
  * rows that have the ids, and a transaction that is undone has handed out nothing that
- * anybody could have kept.  Of a subtransaction that is undone the ids are lost.
- *
- * Locks are not the subtransaction's that has asked first, or its end would release
- * them, and another transaction could go on at the same place.
+ * anybody could have kept.  If a subtransaction is undone that was the first to backfill
+ * a shard, its locks go, and what it had in memory is forgotten.  If it was not, the
+ * memory stays, and its ids are lost.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -39,7 +38,6 @@
 #include "shard/backfill.h"
 #include "shard/state.h"
 #include "utils/memutils.h"
-#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 Backfill   *flake_recent_backfill = NULL;
@@ -73,17 +71,6 @@ not_detached(int32 shard)
 			 errhint("Choose a shard that was never minted, on no server, and detach it: flake_detach().")));
 }
 
-/* Locks a shard until the end of the transaction. */
-static void
-lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode)
-{
-	ResourceOwner owner = CurrentResourceOwner;
-
-	CurrentResourceOwner = TopTransactionResourceOwner;
-	(void) flake_shard_lock(sequence, shard, mode, true);
-	CurrentResourceOwner = owner;
-}
-
 /* B1, B2: ERROR unless a shard may be backfilled. */
 static void
 check_state(const ShardState *state, int32 shard)
@@ -106,8 +93,7 @@ flake_backfill_begin(Oid sequence, const FlakeLayout *layout, int32 shard, Oid f
 	int64		last;
 
 	/* B3.  Those who want to mint it do not wait: its state does not change. */
-	lock_to_the_end(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
-	lock_to_the_end(sequence, shard, FLAKE_CHANGE_LEASE);
+	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_LEASE, true);
 	state = flake_shard_read_state(sequence, shard, function);
 	check_state(&state, shard);
 
@@ -120,6 +106,7 @@ flake_backfill_begin(Oid sequence, const FlakeLayout *layout, int32 shard, Oid f
 		backfill->sequence = sequence;
 		backfill->shard = shard;
 		backfill->function = function;
+		backfill->subid = GetCurrentSubTransactionId();
 		backfill->user = InvalidOid;
 		backfill->layout = *layout;
 		backfill->image = flake_layout_shard_image(layout, shard);
@@ -188,8 +175,36 @@ transaction_ends(XactEvent event, void *arg)
 	}
 }
 
+/* What a subtransaction that is undone has done to states is undone, too. */
+static void
+subtransaction_ends(SubXactEvent event, SubTransactionId subid,
+					SubTransactionId parent, void *arg)
+{
+	ListCell   *lc;
+
+	if (event != SUBXACT_EVENT_COMMIT_SUB && event != SUBXACT_EVENT_ABORT_SUB)
+		return;
+	foreach(lc, backfills)
+	{
+		Backfill   *backfill = lfirst(lc);
+
+		if (event == SUBXACT_EVENT_ABORT_SUB)
+			backfill->user = InvalidOid;
+		if (backfill->subid != subid)
+			continue;
+		if (event == SUBXACT_EVENT_COMMIT_SUB)
+			backfill->subid = parent;
+		else
+		{
+			flake_recent_backfill = NULL;
+			backfills = foreach_delete_current(backfills, lc);
+		}
+	}
+}
+
 void
 flake_backfill_init(void)
 {
 	RegisterXactCallback(transaction_ends, NULL);
+	RegisterSubXactCallback(subtransaction_ends, NULL);
 }

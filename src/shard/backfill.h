@@ -21,6 +21,7 @@ typedef struct Backfill
 	int32		shard;
 	Oid			function;		/* one of the extension whose table has the
 								 * row */
+	SubTransactionId subid;		/* the one that was the first to backfill it */
 	Oid			user;			/* found to have the rights, and the shard to
 								 * be detached; or InvalidOid */
 	FlakeLayout layout;
@@ -46,9 +47,8 @@ flake_backfill_find(Oid sequence, int32 shard)
 }
 
 /*
- * Locks a shard, whose generator is locked and no other transaction changes as a
- * whole, until the end of the transaction, and reads from where on it is
- * backfilled.  ERROR 55000 if it is not detached, or may have minted ids.
+ * Locks a shard, of a generator that flake_shard_begin_change() has returned, until the
+ * end of the transaction, and reads from where on it is backfilled.  ERROR 55000 if it is not detached, or may have minted ids.
  */
 extern Backfill *flake_backfill_begin(Oid sequence, const FlakeLayout *layout,
 									  int32 shard, Oid function);
