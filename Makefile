@@ -39,6 +39,7 @@ OBJS = \
 	src/sql/restored.o \
 	src/sql/health_elsewhere.o \
 	src/sql/advance.o \
+	src/sql/backfill.o \
 	src/sql/rewind.o \
 	src/sql/settled.o \
 	src/sql/columns.o \
@@ -49,6 +50,7 @@ OBJS = \
 	src/shard/detach_all.o \
 	src/shard/attach.o \
 	src/shard/fence.o \
+	src/shard/backfill.o \
 	src/shard/citus.o \
 	src/shard/lease_row.o \
 	src/shard/state.o \
@@ -123,6 +125,7 @@ REGRESS = \
 	start \
 	wide \
 	shard \
+	backfill \
 	settled \
 	copies \
 	route \

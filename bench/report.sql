@@ -8,6 +8,7 @@ CREATE TABLE bench.base (section text, unit text, contender text);
 INSERT INTO bench.base VALUES
     ('a million calls', 'ms', 'flake_id(5)'),
     ('a million shards', 'ms', 'flake_id(one)'),
+    ('a million ids of the past', 'ms', 'flake_id(5)'),
     ('decoding a million ids', 'ms', 'abs(id)'),
     ('sealed ids and text forms', 'us a call', 'clock_timestamp()'),
     ('a million ids, counting', 'ms of processor', 'not counted'),
@@ -110,6 +111,10 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('10,000 ids per statement', 'flake_id(0, segment)', 16, 'ids/s') /
      bench.median('10,000 ids per statement', 'nextval() CACHE 1', 16, 'ids/s'),
      2, NULL),
+    ('a million flake_backfill(), at most 2.0 x flake_id(5)',
+     bench.median('a million ids of the past', 'flake_backfill()') /
+     bench.median('a million ids of the past', 'flake_id(5)'),
+     NULL, 2.0),
     ('inserting a million rows, at most 0.90 x nextval() CACHE 1',
      bench.median('inserting a million rows', 'flake_id(5)') /
      bench.median('inserting a million rows', 'nextval() CACHE 1'),

@@ -7,6 +7,7 @@ CREATE SCHEMA bench;
 SELECT flake_create_generator('bench.named') \g /dev/null
 SELECT flake_create_generator('bench.leased') \g /dev/null
 SELECT flake_create_generator('bench.numbers', 'segment') \g /dev/null
+SELECT flake_create_generator('bench.past') \g /dev/null
 
 CREATE SEQUENCE bench.cache_1 CACHE 1;
 CREATE SEQUENCE bench.cache_32 CACHE 32;
@@ -34,6 +35,12 @@ BEGIN
     id := id | seq;
 END
 $$;
+
+-- Times of rows from the past
+CREATE TABLE bench.old AS
+SELECT '2020-01-01Z'::timestamptz + g * interval '1 ms' AS created_at
+FROM generate_series(1, 1000000) AS g;
+VACUUM ANALYZE bench.old;
 
 -- One row for each value measured; position keeps them in order.
 CREATE TABLE bench.measured (

@@ -132,7 +132,7 @@ SELECT generator FROM flake_leases UNION SELECT 'owned'::regclass;
 
 -- A row whose generator does not exist is skipped, and no other.
 INSERT INTO flake_shard_state VALUES ('nothing', 5, false, 1, now()), ('owned', 5, false, 1, now()), ('4000000000', 6, true, NULL, now());
-COPY flake_shard_state FROM stdin;
+COPY flake_shard_state (generator, shard, attached, after, changed_at) FROM stdin;
 owned	6	f	1	2026-01-01 00:00:00Z
 "no.Where"."a thing"	7	f	1	2026-01-01 00:00:00Z
 -	8	f	1	2026-01-01 00:00:00Z

@@ -70,6 +70,42 @@ SELECT flake_fields(175928847299117063, 'discord');
 SELECT flake_fields(170505378935607296, 'pgedge'),
        flake_fields(136169504773242881, 'ts:41 seq:12 node:10 epoch=2023-01-01') AS "before";
 
+-- Mastodon: the status that its API documentation (methods/statuses) shows with
+-- "created_at": "2019-12-05T11:34:47.196Z".
+SELECT flake_fields(103254962155278888, 'mastodon');
+
+-- pgactive: test/expected/seq.out: node 2, whose sequence is at 1, at 530605914245317
+-- us after 2000-01-01.
+SELECT flake_fields(25074801076895745, 'pgactive'),
+       flake_timestamp(25074801076895745, 'pgactive')
+       = date_trunc('milliseconds', '2000-01-01Z'::timestamptz + 530605914245317 * interval '1 us') AS "same time";
+
+-- TSID Creator: its README gives the parts of an id of 2020-04-15T22:31:02.458Z,
+-- 9153062458 ms and 305516, and texts of ids of one process, before and after the
+-- millisecond changed.
+SELECT flake_fields((9153062458 << 22) | 305516, 'tsid');
+SELECT text, flake_from_text(text, 32) AS id, flake_timestamp(flake_from_text(text, 32), 'tsid') AS ts,
+       flake_to_text(flake_from_text(text, 32), 32) = text AS "same text"
+FROM (VALUES ('01226N0640J7P'), ('01226N0640J7Q'), ('01226N0693HDA')) AS v (text);
+
+-- ClickHouse: the examples of the documentation of generateSnowflakeID(), ten ids of
+-- one call, and of snowflakeIDToDateTime(), "2024-06-06 10:59:58".
+SELECT id, flake_fields(id, 'clickhouse')
+FROM (VALUES (7195516038159417344), (7195516038159417353), (7204436857747984384)) AS v (id);
+
+-- CockroachDB: three rows of one INSERT on node 1, of the documentation of SERIAL.
+-- With the sequence the time is exact to 10 us.
+SELECT id, flake_fields(id, 'cockroach'),
+       flake_timestamp(id, 'cockroach') + flake_sequence(id, 'cockroach') * interval '10 us'
+       = '2015-01-01Z'::timestamptz + (id >> 15) * interval '10 us' AS "same time"
+FROM (VALUES (148656994422095873), (148656994422161409), (148656994422194177)) AS v (id);
+
+-- js53: no id needs more than 53 bits, and a double holds each of them.
+SELECT flake_upper(ends - interval '1 us', 'js53') = (1::bigint << 53) - 1 AS "the last one",
+       flake_upper(ends - interval '1 us', 'js53')::float8::bigint = (1::bigint << 53) - 1 AS exact
+FROM flake_layout_info('js53');
+SELECT flake_fields((1::bigint << 53) - 1, 'js53');
+
 -- Flickr: 72157623227190423 of "Ticket Servers" (Flickr, 2010) is odd, so it is
 -- from the server that counts 1, 3, 5.
 SELECT flake_shard(72157623227190423, 'ticket') AS server,

@@ -21,6 +21,7 @@
 #include "mint/shmem_free.h"
 #include "miscadmin.h"
 #include "settings.h"
+#include "shard/backfill.h"
 #include "shard/fence.h"
 #include "shard/keep.h"
 #include "sql/create.h"
@@ -58,6 +59,7 @@ _PG_init(void)
 	flake_holders_init();
 	flake_fence_init();
 	flake_keep_init();
+	flake_backfill_init();
 	flake_create_init();
 
 	if (process_shared_preload_libraries_in_progress)

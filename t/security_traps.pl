@@ -678,6 +678,7 @@ my @rights = (
 	[ 'SC', 'SELECT setval($$ext.flake_default$$, 5)' ],
 	[ 'SG', 'SELECT ext.flake_detach(5, $$app.g$$), ext.flake_attach(5, generator => $$app.g$$)' ],
 	[ 'SC', 'SELECT ext.flake_detach(6), ext.flake_attach(6)' ],
+	[ 'SG', 'SELECT ext.flake_detach(7, $$app.g$$), ext.flake_backfill($$2026-01-01Z$$, 7, $$app.g$$)' ],
 	[ 'SC', 'SELECT ext.flake_lease($$a$$), ext.flake_renew($$a$$, $$1 h$$), ext.flake_release($$a$$)' ],
 	[ 'S', 'SELECT ext.flake_lease($$a$$, $$1 h$$, $$app.g$$)' ],
 	[ 'SC', 'SELECT FROM ext.flake_leases' ],

@@ -18,6 +18,15 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
 'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; after may be null, for no bound, with a NOTICE if this server knows of none either; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present, 22004 if shard or generator is null, 55000 also if with Citus the shard is for nodes';
 
+CREATE FUNCTION @extschema@.flake_backfill(ts timestamptz, shard int,
+    generator regclass DEFAULT '@extschema@.flake_default')
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_backfill'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@.flake_backfill(timestamptz, int, regclass) IS
+'an id of a past time, for a row that is older than its id: of that time, or right above the last one that was backfilled of the shard, which must be detached and never have been minted; call it in the order of time; another transaction that backfills the shard is waited for; errors: 22003 no such shard, or the layout cannot hold the time, 22023 the time is in the future, or the layout has none, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 53400 if the id would be later than the time by more than flakeid.max_ahead, 55000 if the shard is not detached, or may have ids already, or while a change to the generator is not committed';
+
 CREATE VIEW @extschema@.flake_shards AS
 SELECT s.generator::regclass AS generator,
        s.shard,
@@ -27,7 +36,8 @@ SELECT s.generator::regclass AS generator,
             ELSE 'detached'
        END AS state,
        CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
-       s.changed_at
+       s.changed_at,
+       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.backfilled END AS backfilled
 FROM @extschema@.flake_shard_state s
 JOIN pg_catalog.pg_class c
   ON c.oid OPERATOR(pg_catalog.=) s.generator AND c.relkind = 'S';
@@ -39,3 +49,4 @@ COMMENT ON COLUMN @extschema@.flake_shards.shard IS 'logical shard; -1 for all t
 COMMENT ON COLUMN @extschema@.flake_shards.state IS 'attached: this server mints it; detached: it does not; leased: it does not, others may, see flake_leases';
 COMMENT ON COLUMN @extschema@.flake_shards.after IS 'an id: what was minted before is at or below, what is minted after it was attached is above; null with neither SELECT nor USAGE on the generator';
 COMMENT ON COLUMN @extschema@.flake_shards.changed_at IS 'when it was detached, attached or first leased';
+COMMENT ON COLUMN @extschema@.flake_shards.backfilled IS 'an id: flake_backfill() goes on above it; null if the shard cannot be backfilled, or with neither SELECT nor USAGE on the generator';

@@ -61,6 +61,7 @@ CREATE TABLE @extschema@.flake_shard_state (
     attached   boolean NOT NULL,
     after      bigint,
     changed_at timestamptz NOT NULL,
+    backfilled bigint,
     CONSTRAINT flake_shard_state_pkey PRIMARY KEY (generator, shard)
 ) USING heap;
 

@@ -46,6 +46,36 @@ flake_long_duration(int64 us)
 }
 
 void
+flake_check_has_time(const FlakeLayout *layout)
+{
+	if (!flake_layout_has_time(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("layout \"%s\" has no time", flake_layout_name(layout))));
+}
+
+void
+flake_time_out_of_range(const FlakeLayout *layout, const char *hint)
+{
+	TimestampTz starts = DT_NOBEGIN;
+	TimestampTz ends = DT_NOEND;
+
+	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
+								   &starts);
+	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
+								   &ends);
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("timestamp is out of range for layout \"%s\"",
+					flake_layout_name(layout)),
+			 errdetail("Its %d bits of time reach from %s to before %s.",
+					   layout->time.bits,
+					   pstrdup(timestamptz_to_str(starts)),
+					   pstrdup(timestamptz_to_str(ends))),
+			 errhint("%s", hint)));
+}
+
+void
 flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 {
 	const char *name = flake_layout_name(layout);

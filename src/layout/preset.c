@@ -5,7 +5,7 @@
  *
  * Bits, epochs and the start of the sequence are as the named source has them.
  * Where a scheme leaves the epoch to its user (snowcast) it is the one of its
- * documentation's example.
+ * documentation's example.  One is flakeid's own.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -80,6 +80,52 @@ const FlakePreset flake_presets[] =
 		"pgedge",
 		"ts:41 node:10 seq:12 epoch=2023-01-01 unit=1ms start=zero",
 		"pgEdge snowflake, github.com/pgEdge/snowflake, snowflake.c"
+	},
+	{
+		/*
+		 * The tail is a hash of the millisecond and a sequence that counts
+		 * on.
+		 */
+		"mastodon",
+		"ts:48 seq:16 epoch=1970-01-01 unit=1ms start=random",
+		"Mastodon, github.com/mastodon/mastodon, lib/mastodon/snowflake.rb"
+	},
+	{
+		/*
+		 * 529111339634 ms after 2000-01-01.  The sequence is nextval() %
+		 * 16383, which goes on from tick to tick.
+		 */
+		"pgactive",
+		"ts:40 node:10 seq:14 epoch=2016-10-06T23:22:19.634Z unit=1ms start=continue",
+		"pgactive, github.com/aws/pgactive, src/pgactive_seq.c"
+	},
+	{
+		"tsid",
+		"ts:42 node:10 seq:12 epoch=2020-01-01 unit=1ms start=random",
+		"TSID Creator, github.com/f4b6a3/tsid-creator, TsidFactory.java"
+	},
+	{
+		"clickhouse",
+		"ts:41 machine:10 seq:12 epoch=1970-01-01 unit=1ms start=zero",
+		"ClickHouse generateSnowflakeID(), github.com/ClickHouse/ClickHouse, generateSnowflakeID.cpp"
+	},
+	{
+		/*
+		 * 48 bits of 10 us, and no sequence: the last of them is the sequence
+		 * here, which gives the same ids.
+		 */
+		"cockroach",
+		"ts:47 seq:1 node:15 epoch=2015-01-01 unit=20us start=zero",
+		"CockroachDB unique_rowid(), github.com/cockroachdb/cockroach, GenerateUniqueInt()"
+	},
+	{
+		/*
+		 * 53 bits, as many as a double holds.  The epoch is before anything
+		 * was minted with it, so that no id is negative.
+		 */
+		"js53",
+		"ts:40 shard:5 seq:8 epoch=2024-01-01 unit=10ms start=continue",
+		"flakeid: ids below 2^53, exact as JavaScript numbers"
 	},
 	{
 		"segment",

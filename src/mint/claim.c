@@ -299,6 +299,12 @@ first_after(const FlakeLayout *layout, int64 last, int64 now_tick, int64 n)
 	return flake_layout_pack(layout, now_tick, sequence);
 }
 
+int64
+flake_claim_next(const FlakeLayout *layout, int64 last, int64 tick)
+{
+	return first_after(layout, last, tick, 1);
+}
+
 /*
  * Reads the clock for a claim above a packed value.
  *

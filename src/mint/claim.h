@@ -29,6 +29,12 @@
 extern bool flake_claim(Slot *slot, const FlakeLayout *layout,
 						HorizonRef *horizon, int64 n, int64 *first);
 
+/*
+ * The packed value that comes after one in a tick, or by M1 in a later one: where a
+ * claim of one would begin.
+ */
+extern int64 flake_claim_next(const FlakeLayout *layout, int64 last, int64 tick);
+
 /* Adds what this session has claimed since the last call to slot->issued. */
 extern void flake_claim_flush_count(void);
 

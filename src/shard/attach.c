@@ -23,6 +23,7 @@
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
+#include "shard/backfill.h"
 #include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
@@ -89,6 +90,9 @@ begin_change(Oid sequence, int32 shard, Oid function, const char *function_name,
 	(void) flake_generator_slot(*generator, shard);
 	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_STATE, true);
 
+	/* What this transaction has backfilled belongs to the state, too. */
+	flake_backfill_write(sequence);
+
 	/* Waiting for the lock may have brought news. */
 	*generator = flake_generator_look(sequence, function);
 	return *flake_generator_slot(*generator, shard);
@@ -121,6 +125,7 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 {
 	Generator  *generator = flake_generator_look(sequence, function);
 	GeneratorSlot slot;
+	ShardState	state = {.attached = false,.has_after = true};
 
 	/* C3: before anything else, as a slot takes shared memory. */
 	if (flake_citus_is_for_group(flake_citus_node(), &generator->layout, shard))
@@ -142,7 +147,8 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 	}
 	generator = flake_generator_look(sequence, function);
 	*bound = close_slot(generator, &slot);
-	flake_shard_write_state(sequence, shard, false, true, *bound, function);
+	state.after = *bound;
+	flake_shard_write_state(sequence, shard, &state, function);
 	return true;
 }
 
@@ -192,7 +198,34 @@ flake_shard_take_back(Oid sequence, int32 shard, Oid function)
 	 */
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(flake_generator_look(sequence, function), &slot, &state, function);
-	flake_shard_write_state(sequence, shard, false, state.has_after, state.after, function);
+	state.attached = false;
+	flake_shard_write_state(sequence, shard, &state, function);
+}
+
+/* B2 (see backfill.c): what was backfilled counts as minted, and nothing more is. */
+void
+flake_shard_end_backfill(ShardState *state)
+{
+	if (!state->has_backfilled)
+		return;
+	state->after = state->has_after ? Max(state->after, state->backfilled) : state->backfilled;
+	state->has_after = true;
+	state->has_backfilled = false;
+}
+
+/*
+ * B1: lets a shard be backfilled that is detached before it is known to have been
+ * minted.  The slot is closed.
+ */
+static void
+allow_backfill(const FlakeLayout *layout, const GeneratorSlot *slot, ShardState *state)
+{
+	if (state->exists || !flake_layout_has_time(layout) ||
+		flake_slot_last(slot->slot) != FLAKE_PACKED_NONE ||
+		flake_citus_is_for_group(flake_citus_node(), layout, slot->shard))
+		return;
+	state->backfilled = flake_layout_id(layout, flake_layout_min_packed(layout), slot->image);
+	state->has_backfilled = true;
 }
 
 /* flake_detach(shard int, generator regclass) returns bigint */
@@ -204,18 +237,26 @@ flake_detach(PG_FUNCTION_ARGS)
 	Oid			function = fcinfo->flinfo->fn_oid;
 	Generator  *generator;
 	GeneratorSlot slot;
+	FlakeLayout layout;
 	ShardState	state;
 	int64		bound;
 
 	slot = begin_change(sequence, shard, function, "flake_detach()", &generator);
+	layout = generator->layout;
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
 	bound = close_slot(flake_generator_look(sequence, function), &slot);
 	if (state.has_after)
 		bound = Max(bound, state.after);
+	if (state.has_backfilled)
+		bound = Max(bound, state.backfilled);
+	state.after = bound;
+	state.has_after = true;
+	state.attached = false;
+	allow_backfill(&layout, &slot, &state);
 
 	/* Also if it is already detached: a lease may have raised the bound. */
-	flake_shard_write_state(sequence, shard, false, true, bound, function);
+	flake_shard_write_state(sequence, shard, &state, function);
 	PG_RETURN_INT64(bound);
 }
 
@@ -246,6 +287,7 @@ flake_attach(PG_FUNCTION_ARGS)
 	flake_citus_check_attach(&generator->layout, shard);
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
+	flake_shard_end_backfill(&state);
 	if (!PG_ARGISNULL(1))
 	{
 		int64		after = PG_GETARG_INT64(1);
@@ -256,7 +298,8 @@ flake_attach(PG_FUNCTION_ARGS)
 		state.after = state.has_after ? Max(state.after, after) : after;
 		state.has_after = true;
 	}
-	flake_shard_write_state(sequence, shard, true, state.has_after, state.after, function);
+	state.attached = true;
+	flake_shard_write_state(sequence, shard, &state, function);
 
 	/* What is opened next goes by the new state. */
 	(void) flake_slot_close(slot.slot);

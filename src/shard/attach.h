@@ -53,6 +53,9 @@ extern int64 flake_shard_bound(const FlakeLayout *layout, int64 floor, int64 las
 extern void flake_shard_heed_lease(const FlakeLayout *layout, int64 image,
 								   TimestampTz upto, ShardState *state);
 
+/* Lets a shard be backfilled no more, and its next ids be above what was. */
+extern void flake_shard_end_backfill(ShardState *state);
+
 /*
  * Forgets the lease of a detached shard, which is over, and heeds what was leased.
  * The shard stays detached.  The lock for changes of its lease is held.

@@ -18,7 +18,8 @@
  * FLAKE_OPENING come last, when nobody is left to wait for.
  *
  * Leases are ended, because they are the original's.  Their shards stay detached,
- * and the next ids are after the leases (L3), should this be the original.
+ * and the next ids are after the leases (L3), should this be the original.  In the
+ * same way shards are not backfilled any more (B2).
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -40,6 +41,7 @@
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
+#include "shard/backfill.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
 #include "storage/lmgr.h"
@@ -280,12 +282,14 @@ detach_shard(Target *target, int32 shard, const OwnTable *states, Oid function)
 
 	if (flake_lease_break(target->sequence, shard, function, &upto))
 		flake_shard_heed_lease(&target->layout, image, upto, &state);
-	else if (!state.attached)
+	else if (!state.attached && !state.has_backfilled)
 		return;
+	flake_shard_end_backfill(&state);
 	bound = close_shard(target, shard, image);
-	if (state.has_after)
-		bound = Max(bound, state.after);
-	flake_shard_write_state(target->sequence, shard, false, true, bound, function);
+	state.after = state.has_after ? Max(bound, state.after) : bound;
+	state.has_after = true;
+	state.attached = false;
+	flake_shard_write_state(target->sequence, shard, &state, function);
 }
 
 /* Detaches all shards of a generator, which is locked, also for opening. */
@@ -293,8 +297,10 @@ static void
 detach_target(Target *target, const OwnTable *states, Oid function)
 {
 	int32		max_shard = flake_layout_max_shard(&target->layout);
+	ShardState	others = {.attached = false};
 	ListCell   *lc;
 
+	flake_backfill_write(target->sequence);
 	foreach(lc, list_shards(states, target->sequence))
 	{
 		int32		shard = lfirst_int(lc);
@@ -305,7 +311,7 @@ detach_target(Target *target, const OwnTable *states, Oid function)
 		if (shard >= 0 && shard <= max_shard)
 			detach_shard(target, shard, states, function);
 	}
-	flake_shard_write_state(target->sequence, FLAKE_OTHER_SHARDS, false, false, 0, function);
+	flake_shard_write_state(target->sequence, FLAKE_OTHER_SHARDS, &others, function);
 	flake_shmem_each_slot(close_slot_of, &target->key);
 }
 

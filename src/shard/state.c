@@ -5,9 +5,9 @@
  *
  * The lock is a heavyweight one of the kind that advisory locks are, in a class
  * that SQL cannot reach.  It has modes: the state is read under
- * FLAKE_READ_STATE, changed under FLAKE_CHANGE_STATE, and a lease of the shard is
- * changed under FLAKE_CHANGE_LEASE, which keeps the state and other changes to
- * the lease out, but not readers.  The latter two are kept to the end of the
+ * FLAKE_READ_STATE, changed under FLAKE_CHANGE_STATE, and a lease of the shard, or
+ * how far it is backfilled, is changed under FLAKE_CHANGE_LEASE, which keeps the
+ * state and other changes to these out, but not readers.  The latter two are kept to the end of the
  * transaction.  So no two transactions change a shard's row in either table, and
  * what is read there under the lock has been committed, or is our own.
  *
@@ -126,6 +126,9 @@ flake_shard_read_row(const OwnTable *table, Oid sequence, int32 shard)
 		state.has_after = !nulls[STATE_AFTER - 1];
 		if (state.has_after)
 			state.after = DatumGetInt64(values[STATE_AFTER - 1]);
+		state.has_backfilled = !nulls[STATE_BACKFILLED - 1];
+		if (state.has_backfilled)
+			state.backfilled = DatumGetInt64(values[STATE_BACKFILLED - 1]);
 		return state;
 	}
 
@@ -173,8 +176,8 @@ flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases)
  * the occasion.
  */
 void
-flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after,
-						int64 after, Oid function)
+flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
+						Oid function)
 {
 	OwnTable	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
 	OwnTable	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
@@ -185,9 +188,11 @@ flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after
 
 	values[STATE_GENERATOR - 1] = ObjectIdGetDatum(sequence);
 	values[STATE_SHARD - 1] = Int32GetDatum(shard);
-	values[STATE_ATTACHED - 1] = BoolGetDatum(attached);
-	values[STATE_AFTER - 1] = Int64GetDatum(after);
-	nulls[STATE_AFTER - 1] = !has_after;
+	values[STATE_ATTACHED - 1] = BoolGetDatum(state->attached);
+	values[STATE_AFTER - 1] = Int64GetDatum(state->after);
+	nulls[STATE_AFTER - 1] = !state->has_after;
+	values[STATE_BACKFILLED - 1] = Int64GetDatum(state->backfilled);
+	nulls[STATE_BACKFILLED - 1] = !state->has_backfilled;
 	values[STATE_CHANGED_AT - 1] = TimestampTzGetDatum(GetCurrentTransactionStartTimestamp());
 
 	/* The shard's lock keeps all but those away who write by hand. */
@@ -201,4 +206,30 @@ flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after
 	flake_shard_remove_dropped(&states, &leases);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
+}
+
+bool
+flake_shard_write_backfilled(Oid sequence, int32 shard, int64 id, Oid function)
+{
+	OwnTable	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
+	ScanKeyData keys[2];
+	HeapTuple	row;
+
+	flake_shard_init_keys(keys, sequence, shard);
+	row = flake_own_table_lock(&states, states.index, 2, keys, LockWaitBlock);
+	if (row != NULL)
+	{
+		Datum		values[STATE_COLUMNS];
+		bool		nulls[STATE_COLUMNS];
+
+		heap_deform_tuple(row, RelationGetDescr(states.rel), values, nulls);
+		if (!nulls[STATE_BACKFILLED - 1] &&
+			DatumGetInt64(values[STATE_BACKFILLED - 1]) < id)
+		{
+			values[STATE_BACKFILLED - 1] = Int64GetDatum(id);
+			flake_own_table_update(&states, row, values, nulls);
+		}
+	}
+	flake_own_table_close(&states);
+	return row != NULL;
 }

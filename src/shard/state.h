@@ -44,6 +44,8 @@ typedef struct ShardState
 	bool		is_new;			/* the table was made by this transaction */
 	bool		has_after;
 	int64		after;			/* an id */
+	bool		has_backfilled; /* it may be backfilled: see backfill.c */
+	int64		backfilled;		/* an id */
 } ShardState;
 
 /* Reads the state of a shard, which is locked in any mode, as it is now. */
@@ -55,9 +57,18 @@ extern ShardState flake_shard_read_row(const OwnTable *table, Oid sequence, int3
 /* Whether a shard, which is locked in any mode, is detached here. */
 extern bool flake_shard_is_detached(Oid sequence, int32 shard, Oid function);
 
-/* Writes it; the shard is locked for that. */
-extern void flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after,
-									int64 after, Oid function);
+/*
+ * Writes it: whether it is attached, after and backfilled.  The shard is locked for
+ * that.
+ */
+extern void flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
+									Oid function);
+
+/*
+ * Raises backfilled of a row to an id, if the shard may be backfilled.  It is locked
+ * for changes of its lease.  False if there is no such row any more.
+ */
+extern bool flake_shard_write_backfilled(Oid sequence, int32 shard, int64 id, Oid function);
 
 /*
  * Sets up what finds the row of a shard, in this table or in that of leases,

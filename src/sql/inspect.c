@@ -49,16 +49,6 @@ id_timestamp(const FlakeLayout *layout, int64 id)
 	return ts;
 }
 
-/* ERROR for a layout in which ids and times have nothing to do with each other. */
-static void
-check_has_time(const FlakeLayout *layout)
-{
-	if (!flake_layout_has_time(layout))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("layout \"%s\" has no time", flake_layout_name(layout))));
-}
-
 /*
  * flake_timestamp(id bigint, layout flake_layout) returns timestamptz
  *
@@ -263,25 +253,11 @@ check_part(const FlakeLayout *layout, const char *part, int64 value, int64 max)
 }
 
 /* ERROR: an id cannot hold this time. */
-static void
+pg_noreturn static void
 time_out_of_range(const FlakeLayout *layout)
 {
-	TimestampTz starts = DT_NOBEGIN;
-	TimestampTz ends = DT_NOEND;
-
-	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
-								   &starts);
-	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
-								   &ends);
-	ereport(ERROR,
-			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-			 errmsg("timestamp is out of range for layout \"%s\"",
-					flake_layout_name(layout)),
-			 errdetail("Its %d bits of time reach from %s to before %s.",
-					   layout->time.bits,
-					   pstrdup(timestamptz_to_str(starts)),
-					   pstrdup(timestamptz_to_str(ends))),
-			 errhint("For the bounds of a range of ids use flake_lower() and flake_upper(), which accept any timestamp.")));
+	flake_time_out_of_range(layout,
+							"For the bounds of a range of ids use flake_lower() and flake_upper(), which accept any timestamp.");
 }
 
 /*
@@ -297,7 +273,7 @@ flake_make(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(3);
 	int64		tick;
 
-	check_has_time(layout);
+	flake_check_has_time(layout);
 	if (TIMESTAMP_NOT_FINITE(ts))
 		time_out_of_range(layout);
 	tick = flake_layout_tick_at(layout, ts);
@@ -355,7 +331,7 @@ flake_floor(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	int64		tick;
 
-	check_has_time(layout);
+	flake_check_has_time(layout);
 	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
 	if (tick > flake_layout_max_tick(layout))
 		PG_RETURN_INT64(last_id(layout));
@@ -373,7 +349,7 @@ flake_lower(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	int64		tick;
 
-	check_has_time(layout);
+	flake_check_has_time(layout);
 
 	/* The tick after the last one that starts before ts. */
 	tick = tick_at(layout, TIMESTAMP_NOT_FINITE(ts) ? ts : ts - 1) + 1;
@@ -395,7 +371,7 @@ flake_upper(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
 	int64		tick;
 
-	check_has_time(layout);
+	flake_check_has_time(layout);
 	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
 
 	/* Before the layout's lifetime there is no id. */
@@ -428,7 +404,7 @@ flake_width(PG_FUNCTION_ARGS)
 	int64		max_ticks;
 	int64		length_us;
 
-	check_has_time(layout);
+	flake_check_has_time(layout);
 	max_ticks = PG_INT64_MAX >> layout->time.shift;
 
 	/* Infinite intervals have months, too. */

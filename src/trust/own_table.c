@@ -80,6 +80,7 @@ static const struct
 			{"attached", BOOLOID, InvalidOid},
 			{"after", INT8OID, InvalidOid},
 			{"changed_at", TIMESTAMPTZOID, InvalidOid},
+			{"backfilled", INT8OID, InvalidOid},
 		},
 		BTREE_AM_OID,
 		{STATE_GENERATOR, STATE_SHARD},
@@ -154,6 +155,13 @@ is_regclass_of(Relation rel, Oid type)
 		getExtensionOfObject(RelationRelationId, RelationGetRelid(rel));
 }
 
+/* T2: whether a column, by its number from 1 on, is NOT NULL. */
+static bool
+is_not_null(OwnTableId id, int column)
+{
+	return id != SHARD_STATE || (column != STATE_AFTER && column != STATE_BACKFILLED);
+}
+
 /* T2: whether it is a table with these columns. */
 static bool
 has_columns(Relation rel, OwnTableId id)
@@ -177,7 +185,7 @@ has_columns(Relation rel, OwnTableId id)
 			 ? !is_regclass_of(rel, attribute->atttypid)
 			 : attribute->atttypid != column->type) ||
 			attribute->attcollation != column->collation ||
-			attribute->attnotnull != (id != SHARD_STATE || i + 1 != STATE_AFTER))
+			attribute->attnotnull != is_not_null(id, i + 1))
 			return false;
 	}
 	return true;
