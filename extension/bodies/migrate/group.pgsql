@@ -1,0 +1,164 @@
+DECLARE
+    shards bigint := (@extschema@.flake_layout_info(layout)).shards;
+    began pg_catalog.timestamptz := clock_timestamp();
+    ids pg_catalog.oid[];           -- the schemas
+    seen pg_catalog.oid[];          -- the tables of the groups before this one
+    plan pg_catalog.record;
+    targets pg_catalog.oid[] := '{}';       -- the columns that can be migrated
+    attributes pg_catalog.name[] := '{}';
+    wide pg_catalog.record;         -- what becomes bigint with them
+    first pg_catalog.oid;
+    bytes bigint;
+    migrated bigint;
+    refused bigint;
+    is_alone boolean := false;      -- each column by itself, because it cannot be all at once
+    missing pg_catalog.name;
+    why pg_catalog.text;
+    detail pg_catalog.text;
+    hint pg_catalog.text;
+BEGIN
+    IF ticket IS NULL THEN
+        RETURN NULL;
+    END IF;
+
+    -- Once, before anything is done.  From here on schemas go by their OIDs.
+    IF state IS NULL THEN
+        IF cardinality(schemas) = 0 THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
+                MESSAGE = 'no schema to migrate',
+                HINT = 'Name the schemas, such as ARRAY[''public''].';
+        END IF;
+        SELECT s INTO missing FROM unnest(schemas) AS s WHERE NOT EXISTS (SELECT FROM pg_namespace n WHERE n.nspname = s) LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'invalid_schema_name',
+                MESSAGE = format('schema "%s" does not exist', missing);
+        END IF;
+        SELECT s INTO missing FROM unnest(schemas) AS s WHERE s = 'information_schema' OR starts_with(s::text, 'pg_') LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot migrate schema "%s"', missing),
+                DETAIL = 'It belongs to PostgreSQL.';
+        END IF;
+        IF shard NOT BETWEEN 0 AND shards - 1 THEN
+            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                MESSAGE = format('shard %s is out of range', shard),
+                DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+        END IF;
+        state := jsonb_build_object('schemas', ARRAY(SELECT DISTINCT n.oid::bigint FROM pg_namespace n WHERE n.nspname = ANY (schemas)),
+                                    'seen', '[]'::jsonb, 'group', 0, 'migrated', 0, 'refused', 0);
+    END IF;
+
+    ids := ARRAY(SELECT n.oid FROM jsonb_array_elements_text(state -> 'schemas') AS s JOIN pg_namespace n ON n.oid = s::oid);
+    seen := ARRAY(SELECT s::oid FROM jsonb_array_elements_text(state -> 'seen') AS s);
+    PERFORM @extschema@._flake_guard_schemas(ticket, ids);
+    SELECT p.* INTO plan FROM @extschema@._flake_migrate_plan(ticket, ids, seen) AS p;
+    IF seen = '{}' THEN
+        state := state || jsonb_build_object('groups', plan.groups);
+    END IF;
+    IF plan.tables IS NULL THEN
+        RAISE NOTICE USING
+            MESSAGE = format(CASE WHEN dry_run THEN 'columns to be migrated: %s, to be left as they are: %s'
+                                  ELSE 'columns migrated: %s, left as they were: %s' END, state -> 'migrated', state -> 'refused');
+        RETURN NULL;
+    END IF;
+    migrated := 0;
+    refused := 0;
+
+    -- What cannot be migrated is found before a table is locked.
+    FOR i IN 1 .. coalesce(cardinality(plan.targets), 0) LOOP
+        BEGIN
+            IF plan.extensions[i] IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('the table belongs to extension "%s"', plan.extensions[i]);
+            END IF;
+            PERFORM @extschema@._flake_migrate_guarded(ticket, plan.targets[i]::regclass, plan.attributes[i], shard, generator, layout,
+                                                      true, drop_sequence, '{}'::oid[], '{}'::name[]);
+            targets := targets || plan.targets[i];
+            attributes := attributes || plan.attributes[i];
+        EXCEPTION WHEN OTHERS THEN
+            GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+            refused := refused + 1;
+            RAISE WARNING USING
+                MESSAGE = format('column "%s" of table %s is left as it is', plan.attributes[i], plan.targets[i]::regclass),
+                DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''), nullif(hint, ''));
+        END;
+    END LOOP;
+
+    IF targets <> '{}' THEN
+        SELECT w.* INTO wide FROM @extschema@._flake_migrate_columns(ticket, targets, attributes) AS w;
+        SELECT sum(pg_total_relation_size(r)) INTO bytes
+        FROM (SELECT DISTINCT r FROM unnest(wide.all_relations) AS r) AS t (r);
+        RAISE NOTICE USING
+            MESSAGE = format('group %s of %s: %s to rewrite', (state ->> 'group')::bigint + 1, state -> 'groups', pg_size_pretty(coalesce(bytes, 0))),
+            DETAIL = concat_ws(E'\n', format('New ids: %s.', (SELECT string_agg(format('%s.%I', u.t::regclass, u.a), ', ' ORDER BY u.i)
+                                                              FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i))),
+                               (SELECT format('Become bigint: %s.', string_agg(format('%s.%I', u.t::regclass, u.a), ', ' ORDER BY u.i))
+                                FROM unnest(wide.relations, wide.attributes) WITH ORDINALITY AS u (t, a, i)
+                                HAVING count(*) > 0));
+        migrated := cardinality(targets);
+    END IF;
+
+    IF targets <> '{}' AND NOT dry_run THEN
+        BEGIN
+            -- All tables at once, or none.  Another session may have migrated them meanwhile.
+            LOOP
+                first := @extschema@._flake_guard_trees(ticket, wide.tables, first, true, began);
+                EXIT WHEN first IS NULL;
+            END LOOP;
+            SELECT array_agg(u.t ORDER BY u.i), array_agg(u.a ORDER BY u.i) INTO targets, attributes
+            FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i)
+            JOIN @extschema@._flake_id_columns() AS c ON c.relation = u.t AND c.attname = u.a AND NOT c.minted;
+            migrated := coalesce(cardinality(targets), 0);
+
+            -- With the first one all become bigint that will have to, so that no table is
+            -- rewritten twice.
+            BEGIN
+                FOR i IN 1 .. migrated LOOP
+                    PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
+                                                              false, drop_sequence,
+                                                              CASE WHEN i = 1 THEN targets[2:] ELSE '{}'::oid[] END,
+                                                              CASE WHEN i = 1 THEN attributes[2:] ELSE '{}'::name[] END);
+                END LOOP;
+            EXCEPTION
+                WHEN lock_not_available OR deadlock_detected THEN
+                    RAISE;
+                WHEN OTHERS THEN
+                    GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+                    RAISE NOTICE USING
+                        MESSAGE = 'the columns of this group are migrated one by one',
+                        DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''));
+                    is_alone := true;
+            END;
+            FOR i IN 1 .. CASE WHEN is_alone THEN cardinality(targets) ELSE 0 END LOOP
+                BEGIN
+                    PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
+                                                              false, drop_sequence, '{}'::oid[], '{}'::name[]);
+                EXCEPTION
+                    WHEN lock_not_available OR deadlock_detected THEN
+                        RAISE;
+                    WHEN OTHERS THEN
+                        GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+                        migrated := migrated - 1;
+                        refused := refused + 1;
+                        RAISE WARNING USING
+                            MESSAGE = format('column "%s" of table %s is left as it is', attributes[i], targets[i]::regclass),
+                            DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''), nullif(hint, ''));
+                END;
+            END LOOP;
+        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+            GET STACKED DIAGNOSTICS why = MESSAGE_TEXT;
+            refused := cardinality(plan.targets);
+            migrated := 0;
+            RAISE WARNING USING
+                MESSAGE = format('group %s of %s is left as it is', (state ->> 'group')::bigint + 1, state -> 'groups'),
+                DETAIL = upper(left(why, 1)) || substr(why, 2) || '.',
+                HINT = 'Call the procedure again. What is migrated by then is skipped.';
+        END;
+    END IF;
+
+    RETURN state || jsonb_build_object(
+        'seen', to_jsonb(ARRAY(SELECT s::bigint FROM unnest(seen || plan.tables) AS s)),
+        'group', (state ->> 'group')::bigint + 1,
+        'migrated', (state ->> 'migrated')::bigint + migrated,
+        'refused', (state ->> 'refused')::bigint + refused);
+END
