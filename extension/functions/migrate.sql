@@ -211,7 +211,20 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_migrate_group_guarded(@extschema@._flake_ticket, jsonb, name[], int, regclass, @extschema@.flake_layout, boolean, boolean) IS
 'what _flake_migrate_group() does, after _flake_guard(); not for others';
 
--- Called by flake_migrate_all(), for each group in a transaction of its own
+CREATE FUNCTION @extschema@._flake_migrate_targets(ticket @extschema@._flake_ticket, state jsonb,
+    shard int, generator regclass, layout @extschema@.flake_layout, drop_sequence boolean)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/targets.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_targets(@extschema@._flake_ticket, jsonb, int, regclass, @extschema@.flake_layout, boolean) IS
+'migrates the columns that _flake_migrate_group() has planned to; for flake_migrate_all()';
+
+-- Called by flake_migrate_all(), twice for each group: to plan it and to do it, each in
+-- a transaction of its own
 CREATE FUNCTION @extschema@._flake_migrate_group(state jsonb, schemas name[], shard int,
     generator regclass, dry_run boolean, drop_sequence boolean)
 RETURNS jsonb
@@ -223,7 +236,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_migrate_group(jsonb, name[], int, regclass, boolean, boolean) IS
-'migrates the columns of one group of joined tables, and returns what to call it with for the next group; null if there is none; for flake_migrate_all()';
+'plans the next group of joined tables, or migrates the one that was planned, and returns what to call it with next; null at the end; for flake_migrate_all()';
 
 CREATE PROCEDURE @extschema@.flake_migrate_all(schemas name[], shard int,
     generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
@@ -232,7 +245,7 @@ AS 'MODULE_PATHNAME', 'flake_migrate_all'
 LANGUAGE C;
 
 COMMENT ON PROCEDURE @extschema@.flake_migrate_all(name[], int, regclass, boolean, boolean) IS
-'lets all columns of schemas that are serial, an identity or have DEFAULT nextval() take their values from flake_id(shard, generator), as flake_migrate() does, with a transaction for each group of tables that foreign keys or inheritance join; dry_run: says what it would do, with an estimate of the bytes to be rewritten; the old sequences are kept unless drop_sequence; notices say how far it is, warnings what it has left as it was and why; what was migrated before is skipped; errors: 3F000 no such schema, 0A000 for a schema of PostgreSQL, 22023 no schema, 22004 a null, 22003 no such shard, 25001 in a transaction block or function unless dry_run, or not READ COMMITTED, 25006 read-only, 42501 without USAGE on a schema, 42704 or 55000 if the extension was dropped or its schema renamed meanwhile';
+'lets all columns of schemas that are serial, an identity or have DEFAULT nextval() take their values from flake_id(shard, generator), as flake_migrate() does, with a transaction for each group of tables that foreign keys or inheritance join; dry_run: says what it would do, with an estimate of the bytes to be rewritten; the old sequences are kept unless drop_sequence; notices say how far it is, warnings what it has left as it was and why; what was migrated before is skipped; errors: 3F000 no such schema, 0A000 for a schema of PostgreSQL, 22023 no schema, 22004 a null, 22003 no such shard, 25001 in a transaction block or function unless dry_run, or not READ COMMITTED, 25006 read-only, 42501 without USAGE on a schema, 42809 or 42P01 if there is no such generator, 42704 or 55000 if the extension was dropped or its schema renamed meanwhile';
 
 CREATE VIEW @extschema@.flake_migration AS
 SELECT i.relation::regclass AS relation,

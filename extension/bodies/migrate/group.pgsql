@@ -1,17 +1,13 @@
 DECLARE
     shards bigint := (@extschema@.flake_layout_info(layout)).shards;
-    began pg_catalog.timestamptz := clock_timestamp();
     ids pg_catalog.oid[];           -- the schemas
     seen pg_catalog.oid[];          -- the tables of the groups before this one
     plan pg_catalog.record;
     targets pg_catalog.oid[] := '{}';       -- the columns that can be migrated
     attributes pg_catalog.name[] := '{}';
     wide pg_catalog.record;         -- what becomes bigint with them
-    first pg_catalog.oid;
     bytes bigint;
-    migrated bigint;
-    refused bigint;
-    is_alone boolean := false;      -- each column by itself, because it cannot be all at once
+    refused bigint := 0;
     missing pg_catalog.name;
     why pg_catalog.text;
     detail pg_catalog.text;
@@ -45,7 +41,11 @@ BEGIN
                 DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
         END IF;
         state := jsonb_build_object('schemas', ARRAY(SELECT DISTINCT n.oid::bigint FROM pg_namespace n WHERE n.nspname = ANY (schemas)),
-                                    'seen', '[]'::jsonb, 'group', 0, 'migrated', 0, 'refused', 0);
+                                    'seen', '[]'::jsonb, 'group', 0, 'migrated', 0, 'refused', 0, 'targets', '[]'::jsonb);
+    END IF;
+
+    IF state -> 'targets' <> '[]' AND NOT dry_run THEN
+        RETURN @extschema@._flake_migrate_targets(ticket, state, shard, generator, layout, drop_sequence);
     END IF;
 
     ids := ARRAY(SELECT n.oid FROM jsonb_array_elements_text(state -> 'schemas') AS s JOIN pg_namespace n ON n.oid = s::oid);
@@ -61,10 +61,9 @@ BEGIN
                                   ELSE 'columns migrated: %s, left as they were: %s' END, state -> 'migrated', state -> 'refused');
         RETURN NULL;
     END IF;
-    migrated := 0;
-    refused := 0;
 
-    -- What cannot be migrated is found before a table is locked.
+    -- What cannot be migrated is found before a table is locked; and the locks that this
+    -- takes are gone when the group is.
     FOR i IN 1 .. coalesce(cardinality(plan.targets), 0) LOOP
         BEGIN
             IF plan.extensions[i] IS NOT NULL THEN
@@ -95,70 +94,13 @@ BEGIN
                                (SELECT format('Become bigint: %s.', string_agg(format('%s.%I', u.t::regclass, u.a), ', ' ORDER BY u.i))
                                 FROM unnest(wide.relations, wide.attributes) WITH ORDINALITY AS u (t, a, i)
                                 HAVING count(*) > 0));
-        migrated := cardinality(targets);
-    END IF;
-
-    IF targets <> '{}' AND NOT dry_run THEN
-        BEGIN
-            -- All tables at once, or none.  Another session may have migrated them meanwhile.
-            LOOP
-                first := @extschema@._flake_guard_trees(ticket, wide.tables, first, true, began);
-                EXIT WHEN first IS NULL;
-            END LOOP;
-            SELECT array_agg(u.t ORDER BY u.i), array_agg(u.a ORDER BY u.i) INTO targets, attributes
-            FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i)
-            JOIN @extschema@._flake_id_columns() AS c ON c.relation = u.t AND c.attname = u.a AND NOT c.minted;
-            migrated := coalesce(cardinality(targets), 0);
-
-            -- With the first one all become bigint that will have to, so that no table is
-            -- rewritten twice.
-            BEGIN
-                FOR i IN 1 .. migrated LOOP
-                    PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
-                                                              false, drop_sequence,
-                                                              CASE WHEN i = 1 THEN targets[2:] ELSE '{}'::oid[] END,
-                                                              CASE WHEN i = 1 THEN attributes[2:] ELSE '{}'::name[] END);
-                END LOOP;
-            EXCEPTION
-                WHEN lock_not_available OR deadlock_detected THEN
-                    RAISE;
-                WHEN OTHERS THEN
-                    GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
-                    RAISE NOTICE USING
-                        MESSAGE = 'the columns of this group are migrated one by one',
-                        DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''));
-                    is_alone := true;
-            END;
-            FOR i IN 1 .. CASE WHEN is_alone THEN cardinality(targets) ELSE 0 END LOOP
-                BEGIN
-                    PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
-                                                              false, drop_sequence, '{}'::oid[], '{}'::name[]);
-                EXCEPTION
-                    WHEN lock_not_available OR deadlock_detected THEN
-                        RAISE;
-                    WHEN OTHERS THEN
-                        GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-                        migrated := migrated - 1;
-                        refused := refused + 1;
-                        RAISE WARNING USING
-                            MESSAGE = format('column "%s" of table %s is left as it is', attributes[i], targets[i]::regclass),
-                            DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''), nullif(hint, ''));
-                END;
-            END LOOP;
-        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-            GET STACKED DIAGNOSTICS why = MESSAGE_TEXT;
-            refused := cardinality(plan.targets);
-            migrated := 0;
-            RAISE WARNING USING
-                MESSAGE = format('group %s of %s is left as it is', (state ->> 'group')::bigint + 1, state -> 'groups'),
-                DETAIL = upper(left(why, 1)) || substr(why, 2) || '.',
-                HINT = 'Call the procedure again. What is migrated by then is skipped.';
-        END;
     END IF;
 
     RETURN state || jsonb_build_object(
         'seen', to_jsonb(ARRAY(SELECT s::bigint FROM unnest(seen || plan.tables) AS s)),
         'group', (state ->> 'group')::bigint + 1,
-        'migrated', (state ->> 'migrated')::bigint + migrated,
+        'targets', to_jsonb(ARRAY(SELECT t::bigint FROM unnest(targets) AS t)),
+        'attributes', to_jsonb(attributes),
+        'migrated', (state ->> 'migrated')::bigint + CASE WHEN dry_run THEN cardinality(targets) ELSE 0 END,
         'refused', (state ->> 'refused')::bigint + refused);
 END
