@@ -6,7 +6,7 @@
 # change between its transactions do not lead it astray.
 #
 # In the environment:
-#   MIGRATE_ALL_TABLES   how many tables there are in circles, by default 8
+#   MIGRATE_ALL_TABLES   how many tables there are in circles, by default 6
 #   MIGRATE_ALL_SCALE    pgbench's scale, by default 1
 #   MIGRATE_ALL_SQL      files that make other schemas and fill them, separated by
 #                        spaces; each is migrated in a database of its own
@@ -20,7 +20,7 @@ use FlakeTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $tables = $ENV{MIGRATE_ALL_TABLES} || 8;
+my $tables = $ENV{MIGRATE_ALL_TABLES} || 6;
 my $scale  = $ENV{MIGRATE_ALL_SCALE}  || 1;
 
 my $node = start_server(
@@ -325,7 +325,7 @@ my $pid = value($victim, 'SELECT pg_backend_pid()');
 value($session, q(
 CREATE SCHEMA big; CREATE TABLE big.first (id serial PRIMARY KEY);
 CREATE TABLE big.item (id serial PRIMARY KEY, parent int REFERENCES big.item, what text);
-INSERT INTO big.item (parent, what) SELECT n, repeat('x', 100) FROM generate_series(1, 200000) AS n));
+INSERT INTO big.item (parent, what) SELECT n, repeat('x', 100) FROM generate_series(1, 100000) AS n));
 $contents = contents('big');
 send_query($victim, q(CALL flake.flake_migrate_all(ARRAY['big'], 5)));
 wait_until(

@@ -4,7 +4,7 @@
 # while others write: no statement of theirs fails, and no row is lost.
 #
 # In the environment:
-#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 100000
+#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 20000
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ use List::Util qw(first max);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $rows = $ENV{MIGRATE_ONLINE_ROWS} || 100_000;
+my $rows = $ENV{MIGRATE_ONLINE_ROWS} || 20_000;
 my @blocks = grep { $_->{language} eq 'sql' && $_->{directive} !~ /not run/ }
   blocks("$FindBin::RealBin/../docs/migrating_online.md");
 my $node = start_server(
@@ -32,12 +32,13 @@ my ($tables, $names, @steps) = map { $_->{text} } @blocks;
 $tables =~ s/generate_series\(1, \d+\)/generate_series(1, $rows)/ or die;
 $node->safe_psql('postgres', "$tables; CREATE TABLE written (id bigint, times int)");
 
-# Of orders and items: how many there are, and how many that writers have not changed
+# The orders and items that were there in the beginning
 sub contents
 {
-	return $node->safe_psql('postgres', q(
-SELECT (SELECT concat_ws(' ', count(*), sum(id), sum(hashtextextended(what, id))) FROM orders WHERE id <= ) . $rows . q(),
-       (SELECT concat_ws(' ', count(*), sum(order_id), sum(hashtextextended(what, order_id))) FROM item WHERE order_id <= ) . $rows . ')');
+	return $node->safe_psql(
+		'postgres', qq(
+SELECT (SELECT concat_ws(' ', count(*), sum(id), sum(hashtextextended(what, id))) FROM orders WHERE id <= $rows),
+       (SELECT concat_ws(' ', count(*), sum(order_id), sum(hashtextextended(what, order_id))) FROM item WHERE id <= $rows)));
 }
 
 my $before = contents();
@@ -108,7 +109,7 @@ foreach my $n (0 .. $#steps)
 {
 	run_step($n);
 	wait_until_at_work();
-	is(contents(), $before, 'the rows are the same') if $steps[$n] =~ /^BEGIN/;
+	is(contents(), $before, 'then the rows are the same') if $steps[$n] =~ /^BEGIN/;
 }
 
 $writers->signal('INT');

@@ -57,8 +57,8 @@ BEGIN
     END IF;
     IF plan.tables IS NULL THEN
         RAISE NOTICE USING
-            MESSAGE = format(CASE WHEN dry_run THEN 'columns to be migrated: %s, to be left as they are: %s'
-                                  ELSE 'columns migrated: %s, left as they were: %s' END, state -> 'migrated', state -> 'refused');
+            MESSAGE = CASE WHEN dry_run THEN format('columns to be migrated: %s, to be left as they are: %s', state -> 'migrated', state -> 'refused')
+                           ELSE format('columns migrated: %s, left as they were: %s', state -> 'migrated', state -> 'refused') END;
         RETURN NULL;
     END IF;
 
