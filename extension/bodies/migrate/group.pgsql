@@ -85,10 +85,14 @@ BEGIN
 
     IF targets <> '{}' THEN
         SELECT w.* INTO wide FROM @extschema@._flake_migrate_columns(ticket, targets, attributes) AS w;
-        SELECT sum(pg_total_relation_size(r)) INTO bytes
-        FROM (SELECT DISTINCT r FROM unnest(wide.all_relations) AS r) AS t (r);
+        BEGIN
+            SELECT coalesce(sum(pg_total_relation_size(r)), 0) INTO bytes
+            FROM (SELECT DISTINCT r FROM unnest(wide.all_relations) AS r) AS t (r);
+        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+            bytes := NULL;      -- somebody has locked one
+        END;
         RAISE NOTICE USING
-            MESSAGE = format('group %s of %s: %s to rewrite', (state ->> 'group')::bigint + 1, state -> 'groups', pg_size_pretty(coalesce(bytes, 0))),
+            MESSAGE = format('group %s of %s: %s to rewrite', (state ->> 'group')::bigint + 1, state -> 'groups', coalesce(pg_size_pretty(bytes), 'an unknown size')),
             DETAIL = concat_ws(E'\n', format('New ids: %s.', (SELECT string_agg(format('%s.%I', u.t::regclass, u.a), ', ' ORDER BY u.i)
                                                               FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i))),
                                (SELECT format('Become bigint: %s.', string_agg(format('%s.%I', u.t::regclass, u.a), ', ' ORDER BY u.i))
