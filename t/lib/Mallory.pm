@@ -274,7 +274,11 @@ my %arguments = (
 	  ],
 	'_flake_migrate_group(jsonb, name[], integer, regclass, boolean, boolean)'
 	  => [
-		[ 'NULL', "'{{s},mal}'", '3', "'{s}.g'", 'true', 'false' ],
+		[
+			'CAST(NULL AS pg_catalog.jsonb)', "'{{s},mal}'",
+			'3',                              "'{s}.g'",
+			'true',                           'false'
+		],
 		map { [ $planned, "'{{s}}'", '3', $_, 'false', 'true' ] } @generators
 	  ],
 	'_flake_traits(oid)' =>
