@@ -68,7 +68,7 @@ BEGIN
         RAISE WARNING USING
             MESSAGE = format('group %s of %s is left as it is', state ->> 'group', state -> 'groups'),
             DETAIL = upper(left(why, 1)) || substr(why, 2) || '.',
-            HINT = 'Call the procedure again. What is migrated by then is skipped.';
+            HINT = 'Call the procedure again. It skips columns that are migrated by then.';
     END;
 
     RETURN state || jsonb_build_object(
