@@ -43,6 +43,7 @@ OBJS = \
 	src/sql/rewind.o \
 	src/sql/settled.o \
 	src/sql/columns.o \
+	src/sql/migrate_all.o \
 	src/sql/partition.o \
 	src/shard/lease.o \
 	src/shard/lease_search.o \

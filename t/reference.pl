@@ -116,8 +116,8 @@ my @signatures = map {
 	  s/'01:00:00'/'1 hour'/gr =~
 	  s/SETOF/setof/r
 } query(qq{
-	SELECT format('%s(%s) returns %s%s', proname, f.arguments,
-	              pg_get_function_result(p.oid),
+	SELECT format('%s(%s)%s%s', proname, f.arguments,
+	              ' returns ' || pg_get_function_result(p.oid),
 	              (SELECT ' (' || string_agg(format('%s %s', proargnames[i], format_type(proallargtypes[i], NULL)), ', ' ORDER BY i) || ')'
 	               FROM generate_subscripts(proallargtypes, 1) i WHERE proargmodes[i] IN ('o', 't')))
 	FROM pg_proc p
@@ -130,7 +130,7 @@ my @signatures = map {
 	WHERE p.proname !~ '^_'
 	  AND p.oid IN (SELECT d.objid FROM $members AND d.classid = 'pg_proc'::regclass)
 });
-same_set([ $reference =~ /^`(\w+\(.*\) returns .*)`$/mg ],
+same_set([ $reference =~ /^`(\w+\(.*\)(?: returns .*)?)`$/mg ],
 	\@signatures, 'functions, with their arguments, defaults and results');
 
 my @functions = map { s/\(.*//r } @signatures;
@@ -139,7 +139,7 @@ foreach my $name (sort keys %is_function)
 {
 	my @own = grep { /^\Q$name\E\(/ } @signatures;
 
-	same_set([ ($entry{$name} // '') =~ /^`(.*? returns .*)`$/mg ],
+	same_set([ ($entry{$name} // '') =~ /^`(\w+\(.*\)(?: returns .*)?)`$/mg ],
 		\@own, "$name: all signatures are in its entry");
 	ok(($entry{$name} // '') =~ /^```sql$/m, "$name: an example");
 }
@@ -368,9 +368,10 @@ foreach my $file (files_in('extension', qr/\.sql$/))
 {
 	my $text = slurp_file($file);
 
-	while ($text =~ /RAISE (?:EXCEPTION USING ERRCODE = '(\w+)',|WARNING USING)\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
+	while ($text =~ /RAISE (?:EXCEPTION USING ERRCODE = '(\w+)',|(WARNING|NOTICE) USING)\s*MESSAGE = (.*?)(?:,\s*(?:DETAIL|HINT) =|;\n)/gs)
 	{
-		my ($condition, $message, $begin) = ($1 // '01000', $2, $-[0]);
+		my ($condition, $message, $begin) =
+		  ($1 // ($2 eq 'NOTICE' ? '00000' : '01000'), $3, $-[0]);
 		my $code = $condition =~ /^$sqlstate$/ ? $condition
 		  : $code_of{ uc $condition } // die("$condition?");
 		my $before = substr $text, 0, $begin;

@@ -54,7 +54,7 @@ COMMENT ON FUNCTION @extschema@._flake_definitions(oid[], name[], oid[]) IS
 
 -- The steps of flake_migrate(), of which each is a function
 
-CREATE FUNCTION @extschema@._flake_migrate_columns(ticket @extschema@._flake_ticket, target oid, attribute name,
+CREATE FUNCTION @extschema@._flake_migrate_columns(ticket @extschema@._flake_ticket, targets oid[], columns name[],
     OUT relations oid[], OUT attributes name[], OUT all_relations oid[], OUT all_attributes name[], OUT tables oid[])
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -62,8 +62,8 @@ AS $function$
 \i bodies/migrate/columns.sql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_columns(@extschema@._flake_ticket, oid, name) IS
-'the columns that become bigint with a column, of its _flake_related_columns(): those that are not inherited, all of them, and the tables to be locked; for flake_migrate()';
+COMMENT ON FUNCTION @extschema@._flake_migrate_columns(@extschema@._flake_ticket, oid[], name[]) IS
+'the columns that become bigint with columns, of their _flake_related_columns(): those that are not inherited, all of them, and the tables to be locked; for flake_migrate()';
 
 CREATE FUNCTION @extschema@._flake_migrate_views(ticket @extschema@._flake_ticket, relations oid[], attributes name[],
     OUT views oid[], OUT circular oid)
@@ -126,7 +126,8 @@ COMMENT ON FUNCTION @extschema@._flake_migrate_steps(@extschema@._flake_ticket, 
 
 CREATE FUNCTION @extschema@._flake_migrate_guarded(ticket @extschema@._flake_ticket,
     target regclass, attribute name, shard int,
-    generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
+    generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean,
+    others oid[], other_attributes name[])
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -143,8 +144,8 @@ AS $function$
 \i bodies/migrate/migrate.pgsql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean) IS
-'what flake_migrate() does, after _flake_guard(); not for others';
+COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean, oid[], name[]) IS
+'what flake_migrate() does, after _flake_guard(); other columns become bigint with it, as they would if they were migrated; not for others';
 
 CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
     generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
@@ -154,8 +155,118 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
     SELECT s FROM @extschema@._flake_migrate_guarded(
         @extschema@._flake_guard('@extschema@'::text), target, attribute, shard, generator,
-        @extschema@.flake_layout_of(generator), dry_run, drop_sequence) s;
+        @extschema@.flake_layout_of(generator), dry_run, drop_sequence, '{}'::oid[], '{}'::name[]) s;
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
 'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+
+-- Whole schemas
+
+CREATE FUNCTION @extschema@._flake_id_columns(
+    OUT relation oid, OUT attname name, OUT namespace oid, OUT minted boolean, OUT extension name)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/migrate/id_columns.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_id_columns() IS
+'the columns that are an identity, or whose default calls nextval() or, minted, a function of flakeid; of each table the schema and the extension that it belongs to; for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_joined_tables(relation oid)
+RETURNS oid[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/migrate/joined_tables.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_joined_tables(oid) IS
+'a table, and those that foreign keys and inheritance join with it, in any number of steps; for flake_migrate_all()';
+
+CREATE FUNCTION @extschema@._flake_migrate_plan(ticket @extschema@._flake_ticket, schemas oid[], seen oid[],
+    OUT tables oid[], OUT targets oid[], OUT attributes name[], OUT extensions name[], OUT groups int)
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/plan.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_plan(@extschema@._flake_ticket, oid[], oid[]) IS
+'the next group of joined tables, without those that were seen: the columns in it to migrate, those that others refer to first, and the extensions that their tables belong to; and how many groups there are, if none was seen; for flake_migrate_all()';
+
+CREATE FUNCTION @extschema@._flake_migrate_group_guarded(ticket @extschema@._flake_ticket, state jsonb,
+    schemas name[], shard int, generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/group.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_group_guarded(@extschema@._flake_ticket, jsonb, name[], int, regclass, @extschema@.flake_layout, boolean, boolean) IS
+'what _flake_migrate_group() does, after _flake_guard(); not for others';
+
+CREATE FUNCTION @extschema@._flake_migrate_targets(ticket @extschema@._flake_ticket, state jsonb,
+    shard int, generator regclass, layout @extschema@.flake_layout, drop_sequence boolean)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/targets.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_targets(@extschema@._flake_ticket, jsonb, int, regclass, @extschema@.flake_layout, boolean) IS
+'migrates the columns that _flake_migrate_group() has planned to; for flake_migrate_all()';
+
+-- Called by flake_migrate_all(), twice for each group: to plan it and to do it, each in
+-- a transaction of its own
+CREATE FUNCTION @extschema@._flake_migrate_group(state jsonb, schemas name[], shard int,
+    generator regclass, dry_run boolean, drop_sequence boolean)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+    SELECT @extschema@._flake_migrate_group_guarded(
+        @extschema@._flake_guard('@extschema@'::text), state, schemas, shard, generator,
+        @extschema@.flake_layout_of(generator), dry_run, drop_sequence);
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_group(jsonb, name[], int, regclass, boolean, boolean) IS
+'plans the next group of joined tables, or migrates the one that was planned, and returns what to call it with next; null at the end; for flake_migrate_all()';
+
+CREATE PROCEDURE @extschema@.flake_migrate_all(schemas name[], shard int,
+    generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
+    drop_sequence boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'flake_migrate_all'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE @extschema@.flake_migrate_all(name[], int, regclass, boolean, boolean) IS
+'lets all columns of schemas that are serial, an identity or have DEFAULT nextval() take their values from flake_id(shard, generator), as flake_migrate() does, with a transaction for each group of tables that foreign keys or inheritance join; dry_run: says what it would do, with an estimate of the bytes to be rewritten; the old sequences are kept unless drop_sequence; notices say how far it is, warnings what it has left as it was and why; columns that were migrated before are skipped; errors: 3F000 no such schema, 0A000 for a schema of PostgreSQL, 22023 no schema, 22004 a null, 22003 no such shard, 25001 in a transaction block or function unless dry_run, or not READ COMMITTED, 25006 read-only, 42501 without USAGE on a schema, 42809 or 42P01 if there is no such generator, 42704 or 55000 if the extension was dropped or its schema renamed meanwhile';
+
+CREATE VIEW @extschema@.flake_migration AS
+SELECT i.relation::regclass AS relation,
+       i.attname AS attribute,
+       CASE WHEN w.pid IS NOT NULL THEN 'running' WHEN i.minted THEN 'done' ELSE 'to do' END AS state,
+       w.pid
+FROM @extschema@._flake_id_columns() i
+LEFT JOIN LATERAL (
+    SELECT pg_catalog.min(t.pid) AS pid
+    FROM pg_catalog.pg_locks t
+    JOIN pg_catalog.pg_locks x ON x.pid OPERATOR(pg_catalog.=) t.pid
+     AND x.locktype OPERATOR(pg_catalog.=) 'object'::text AND x.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_extension'::regclass
+     AND x.objid OPERATOR(pg_catalog.=) (SELECT e.oid FROM pg_catalog.pg_extension e WHERE e.extname OPERATOR(pg_catalog.=) 'flakeid'::name)
+    WHERE t.locktype OPERATOR(pg_catalog.=) 'relation'::text AND t.relation OPERATOR(pg_catalog.=) i.relation
+      AND t.database OPERATOR(pg_catalog.=) (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database())
+      AND t.mode OPERATOR(pg_catalog.=) 'AccessExclusiveLock'::text AND t.granted) w ON true
+WHERE i.extension IS NULL;
+
+COMMENT ON VIEW @extschema@.flake_migration IS
+'the columns of this database whose values come from a sequence or from flakeid, and so how far flake_migrate_all() is';
+COMMENT ON COLUMN @extschema@.flake_migration.relation IS 'the table';
+COMMENT ON COLUMN @extschema@.flake_migration.attribute IS 'the column';
+COMMENT ON COLUMN @extschema@.flake_migration.state IS 'to do: the column is an identity, or its default calls nextval(); running: a session is at it; done: its default is a function of flakeid';
+COMMENT ON COLUMN @extschema@.flake_migration.pid IS 'the process of the session that is at it; null if none is';

@@ -51,7 +51,7 @@ GRANT SELECT, INSERT ON @extschema@.flake_shard_state, @extschema@.flake_leases 
 GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extowner@;
 
 GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
-    @extschema@.flake_shards, @extschema@.flake_shard_map TO PUBLIC;
+    @extschema@.flake_shards, @extschema@.flake_shard_map, @extschema@.flake_migration TO PUBLIC;
 GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled,
     @extschema@.flake_health TO pg_monitor, @extowner@;

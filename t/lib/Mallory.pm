@@ -63,6 +63,11 @@ my %index = map {
 	  . " OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass('$_') AS oid))"
 } qw({s}.item tmpl.cart);
 
+# A column that _flake_migrate_group() is to migrate next
+my $planned =
+    q{pg_catalog.jsonb_build_object('group', 1, 'groups', 1, 'migrated', 0, 'refused', 0, 'attributes', ARRAY['id'],}
+  . q{ 'targets', ARRAY[CAST(CAST(CAST('{s}.item' AS pg_catalog.regclass) AS pg_catalog.oid) AS bigint)])};
+
 my %arguments = (
 	'flake_advance(regclass, bigint)' => [ map { [ $_, '5' ] } @generators ],
 	'flake_attach(integer, bigint, regclass)' =>
@@ -233,19 +238,51 @@ my %arguments = (
 		[ "'{s}.item'", "'id'", '3', "'{s}.g'",      'true',  'false' ],
 		map { [ $_, "'id'", '3', $generators[0], 'false', 'true' ] } @items
 	],
-	'_flake_migrate_guarded(_flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean)'
+	'_flake_migrate_guarded(_flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean, oid[], name[])'
 	  => [
 		map {
 			[
 				$_,        "'{s}.item'", "'id'",  '3',
-				"'{s}.g'", @layout,      'false', 'false'
+				"'{s}.g'", @layout,      'false', 'false',
+				"'{}'",    "'{}'"
 			]
 		} @tickets
 	  ],
-	'_flake_migrate_columns(_flake_ticket, oid, name)' => [
-		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] }
-		  @tickets
+	'_flake_migrate_columns(_flake_ticket, oid[], name[])' => [
+		map {
+			[ $_, "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'" ]
+		} @tickets
 	],
+	'_flake_id_columns()'       => [ [] ],
+	'_flake_joined_tables(oid)' =>
+	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
+	'_flake_migrate_plan(_flake_ticket, oid[], oid[])' => [
+		map {
+			[ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]", "'{}'" ]
+		} @tickets
+	],
+	'_flake_migrate_targets(_flake_ticket, jsonb, integer, regclass, flake_layout, boolean)'
+	  => [
+		map { [ $_, $planned, '3', "'{s}.g'", @layout, 'false' ] } @tickets
+	  ],
+	'_flake_migrate_group_guarded(_flake_ticket, jsonb, name[], integer, regclass, flake_layout, boolean, boolean)'
+	  => [
+		map {
+			[
+				$_,        'NULL',  "'{{s}}'", '3',
+				"'{s}.g'", @layout, 'false',   'false'
+			]
+		} @tickets
+	  ],
+	'_flake_migrate_group(jsonb, name[], integer, regclass, boolean, boolean)'
+	  => [
+		[
+			'CAST(NULL AS pg_catalog.jsonb)', "'{{s},mal}'",
+			'3',                              "'{s}.g'",
+			'true',                           'false'
+		],
+		map { [ $planned, "'{{s}}'", '3', $_, 'false', 'true' ] } @generators
+	  ],
 	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
@@ -428,6 +465,7 @@ my $members = q{
 	WHERE p.prorettype NOT IN ('trigger'::regtype, 'event_trigger'::regtype)
 	  AND NOT 'internal'::regtype = ANY (p.proargtypes)
 	  AND p.proowner <> 'mallory'::regrole
+	  AND p.prokind <> 'p'    -- calls such a function, and nothing else
 	ORDER BY p.proname COLLATE "C", p.oid};
 
 my $relations = q{

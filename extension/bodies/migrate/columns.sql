@@ -4,7 +4,8 @@
         WHERE k.contype = 'f' AND a.attrelid = k.conrelid AND a.attnum = u.from_key
           AND b.attrelid = k.confrelid AND b.attnum = u.to_key
     ), related AS MATERIALIZED (
-        SELECT r.relation, r.attname FROM @extschema@._flake_related_columns(target, attribute) AS r
+        SELECT DISTINCT r.relation, r.attname
+        FROM unnest(targets, columns) AS u (target, attname), @extschema@._flake_related_columns(u.target, u.attname) AS r
     ), narrow AS (
         SELECT r.relation, r.attname, a.attnum, a.attinhcount
         FROM related r
@@ -22,5 +23,5 @@
                        SELECT coalesce(pg_partition_root(f.to_relation)::oid, f.to_relation)
                        FROM related JOIN reference f USING (relation, attname)) AS r (t)
                  -- Those of others may be referred to, but not be locked beforehand.
-                 WHERE t = target OR has_table_privilege(t, 'UPDATE, DELETE, TRUNCATE'))
+                 WHERE t = ANY (targets) OR has_table_privilege(t, 'UPDATE, DELETE, TRUNCATE'))
     FROM narrow n

@@ -68,7 +68,7 @@ BEGIN
         -- under a view, nor a view's under another.
         SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
         INTO relations, attributes, all_relations, all_attributes, tables
-        FROM @extschema@._flake_migrate_columns(ticket, target::oid, attribute) AS c;
+        FROM @extschema@._flake_migrate_columns(ticket, target::oid || others, attribute || other_attributes) AS c;
         IF relations IS NULL THEN
             tables := ARRAY[target::oid];
         END IF;
