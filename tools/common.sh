@@ -114,6 +114,29 @@ unpack() {
     PATH=$PATH:$1/usr/bin:$1/usr/sbin
 }
 
+# install_from_npm DIR PACKAGE_JSON
+# Puts the packages that are named there into DIR, and says so in
+# JAVASCRIPT_PACKAGES, if npm is there and Node.js is not too old for them. npm keeps
+# what it has downloaded in the user's cache. No package's own script is run.
+install_from_npm() {
+    local omit=(--omit=dev)
+
+    [ "${JAVASCRIPT-}" != all ] || omit=()
+    if ! command -v npm >/dev/null || [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
+        say "going on without the packages of npm: npm and Node.js 20 are not there"
+        return 0
+    fi
+    say "npm install, for the time of the test"
+    mkdir -p "$1"
+    cp "$2" "$1/package.json"
+    if (cd "$1" && timeout 300 npm install --silent --no-audit --no-fund --no-update-notifier \
+        --no-package-lock --ignore-scripts --prefer-offline "${omit[@]}") >"$1/npm.log" 2>&1; then
+        export JAVASCRIPT_PACKAGES=$1
+    else
+        say "going on without the packages of npm: $(tail -n 1 "$1/npm.log")"
+    fi
+}
+
 # Debian's server packages create and start a cluster "main" when they are first
 # installed. The private server needs none, so tell them not to.
 cluster_conf_dir=/etc/postgresql-common/createcluster.d
