@@ -6,8 +6,8 @@
 # "..." stands for anything.
 #
 # tools/run installs the packages of t/javascript/package.json, where npm is, and says
-# where in JAVASCRIPT_PACKAGES.  Prisma and drizzle-kit are among them only if
-# JAVASCRIPT is "all".
+# where in JAVASCRIPT_PACKAGES.  Prisma, drizzle-kit and TypeScript's compiler are among
+# them only if JAVASCRIPT is "all".
 
 use strict;
 use warnings;
@@ -101,6 +101,11 @@ sub program_works
 
 	if ($file =~ /\.ts\z/)
 	{
+		output_of("$page: $file has the right types",
+			$directory, "$bin/tsc", '--ignoreConfig', '--noEmit', '--strict',
+			'--strictPropertyInitialization', 'false', '--experimentalDecorators',
+			'--target', 'es2022', '--module', 'esnext', '--moduleResolution', 'bundler',
+			'--skipLibCheck', '--types', 'node', $file) if $has_all;
 		$program .= '.mjs';
 		output_of("$page: $file can be compiled",
 			$directory, "$bin/esbuild", $file, '--bundle', '--packages=external',
