@@ -129,11 +129,13 @@ install_from_npm() {
     say "npm install, for the time of the test"
     mkdir -p "$1"
     cp "$2" "$1/package.json"
-    if (cd "$1" && timeout 300 npm install --silent --no-audit --no-fund --no-update-notifier \
-        --no-package-lock --ignore-scripts --prefer-offline "${omit[@]}") >"$1/npm.log" 2>&1; then
+    if (cd "$1" && timeout 300 npm install --loglevel=error --no-audit --no-fund --no-update-notifier \
+        --no-package-lock --ignore-scripts --prefer-offline \
+        --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000 \
+        "${omit[@]}") >"$1/npm.log" 2>&1; then
         export JAVASCRIPT_PACKAGES=$1
     else
-        say "going on without the packages of npm: $(tail -n 1 "$1/npm.log")"
+        say "going on without the packages of npm: $(head -n 1 "$1/npm.log")"
     fi
 }
 
