@@ -114,6 +114,32 @@ unpack() {
     PATH=$PATH:$1/usr/bin:$1/usr/sbin
 }
 
+# install_from_npm DIR PACKAGE_JSON
+# Puts the packages that are named there into DIR, and says so in
+# JAVASCRIPT_PACKAGES, if npm is there and Node.js is not too old for them. npm keeps
+# what it has downloaded in the user's cache. No package's own script is run. Those of
+# devDependencies are left out unless JAVASCRIPT is "all": not by --omit=dev, which keeps
+# what is an optional peer of another package.
+install_from_npm() {
+    if ! command -v npm >/dev/null || [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
+        say "going on without the packages of npm: npm and Node.js 20 are not there"
+        return 0
+    fi
+    say "npm install, for the time of the test"
+    mkdir -p "$1"
+    JAVASCRIPT=${JAVASCRIPT-} node -e 'const p = require(process.argv[1]);
+        if (process.env.JAVASCRIPT !== "all") delete p.devDependencies;
+        console.log(JSON.stringify(p));' "$2" >"$1/package.json"
+    if (cd "$1" && timeout 300 npm install --loglevel=error --no-audit --no-fund --no-update-notifier \
+        --no-package-lock --ignore-scripts --prefer-offline \
+        --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000) \
+        >"$1/npm.log" 2>&1; then
+        export JAVASCRIPT_PACKAGES=$1
+    else
+        say "going on without the packages of npm: $(head -n 1 "$1/npm.log")"
+    fi
+}
+
 # Debian's server packages create and start a cluster "main" when they are first
 # installed. The private server needs none, so tell them not to.
 cluster_conf_dir=/etc/postgresql-common/createcluster.d
