@@ -9,7 +9,8 @@ INSERT INTO bench.base VALUES
     ('a million calls', 'ms', 'flake_id(5)'),
     ('a million shards', 'ms', 'flake_id(one)'),
     ('decoding a million ids', 'ms', 'abs(id)'),
-    ('sealed ids and text forms', 'us a call', 'clock_timestamp()'),
+    ('text forms', 'us a call', 'id::text'),
+    ('sealed ids', 'us a call', 'clock_timestamp()'),
     ('a million ids, counting', 'ms of processor', 'not counted'),
     ('a million ids, flake_stat read', 'ms of processor', 'not read'),
     ('one id per transaction', 'ids/s', 'flake_id(5)'),
@@ -126,6 +127,14 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('decoding a million ids', 'flake_sequence(id)') /
      bench.median('decoding a million ids', 'abs(id)'),
      NULL, 1.15),
+    ('flake_to_text() in any base, at most 1.5 x id::text',
+     (SELECT max(ratio)::numeric FROM bench.summary
+      WHERE section = 'text forms' AND contender LIKE 'flake_to_text%'),
+     NULL, 1.5),
+    ('flake_from_text() in any base, at most 1.5 x id::text',
+     (SELECT max(ratio)::numeric FROM bench.summary
+      WHERE section = 'text forms' AND contender LIKE 'flake_from_text%'),
+     NULL, 1.5),
     ('minting with the counting for flake_stat, at most 1.05 x without',
      bench.median('a million ids, counting', 'counted', 1, 'ms of processor') /
      bench.median('a million ids, counting', 'not counted', 1, 'ms of processor'),
