@@ -13,8 +13,7 @@ ARG PG_MAJOR
 
 COPY . /usr/src/flakeid
 
-# What is needed only to build goes in the same layer in which it came. libxxhash0
-# is what the extension is linked with.
+# What is needed only to build goes in the same layer in which it came.
 RUN set -eux; \
 	manual=$(apt-mark showmanual); \
 	apt-get update; \
@@ -32,6 +31,6 @@ RUN set -eux; \
 	cd /; \
 	rm -rf /usr/src/flakeid; \
 	apt-mark auto '.*' >/dev/null; \
-	apt-mark manual $manual libxxhash0 >/dev/null; \
+	apt-mark manual $manual >/dev/null; \
 	apt-get purge -y --auto-remove -o APT::AutoRemove::RecommendsImportant=false; \
 	rm -rf /var/lib/apt/lists/*

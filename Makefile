@@ -105,9 +105,6 @@ PG_CFLAGS = \
 # Includes are written from src/ on.
 PG_CPPFLAGS = -I$(srcdir)/src
 
-# XXH64, for flake_shard_for()
-SHLIB_LINK = -lxxhash
-
 REGRESS = \
 	install \
 	surface \
