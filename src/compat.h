@@ -29,6 +29,19 @@ typedef int SysCacheIdentifier;
 	pg_namespace_aclcheck(schema, role, mode)
 #endif
 
+/* pg_foreign_server_aclcheck() and pg_foreign_server_ownercheck() until PostgreSQL 15 */
+#if PG_VERSION_NUM >= 160000
+#define flake_server_aclcheck(server, role, mode) \
+	object_aclcheck(ForeignServerRelationId, server, role, mode)
+#define flake_server_ownercheck(server, role) \
+	object_ownercheck(ForeignServerRelationId, server, role)
+#else
+#define flake_server_aclcheck(server, role, mode) \
+	pg_foreign_server_aclcheck(server, role, mode)
+#define flake_server_ownercheck(server, role) \
+	pg_foreign_server_ownercheck(server, role)
+#endif
+
 /* Without an instrumentation, which PostgreSQL 18 added. */
 #if PG_VERSION_NUM >= 180000
 #define flake_index_beginscan(heap, index, snapshot, nkeys) \

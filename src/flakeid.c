@@ -24,6 +24,7 @@
 #include "shard/fence.h"
 #include "shard/keep.h"
 #include "sql/create.h"
+#include "sql/seal_key.h"
 #include "sql/wide.h"
 
 PG_MODULE_MAGIC;
@@ -59,6 +60,7 @@ _PG_init(void)
 	flake_fence_init();
 	flake_keep_init();
 	flake_create_init();
+	flake_seal_key_init();
 
 	if (process_shared_preload_libraries_in_progress)
 	{
