@@ -63,8 +63,8 @@ openssl_failed(void)
 Ff1Key *
 flake_ff1_expand(const uint8 *key, int length)
 {
-	const EVP_CIPHER *cipher = length == 16 ? EVP_aes_128_ecb() :
-		length == 24 ? EVP_aes_192_ecb() : EVP_aes_256_ecb();
+	const		EVP_CIPHER *cipher = length == 16 ? EVP_aes_128_ecb() :
+	length == 24 ? EVP_aes_192_ecb() : EVP_aes_256_ecb();
 	Ff1Key	   *result = EVP_CIPHER_CTX_new();
 
 	Assert(flake_ff1_is_key_length(length));

@@ -40,7 +40,7 @@ PG_FUNCTION_INFO_V1(flake_ff1_numerals);
 static int64
 permute(int64 value, Ff1Key *key, bool decrypt)
 {
-	static const Ff1Format format = {.radix = 2, .length = 64};
+	static const Ff1Format format = {.radix = 2,.length = 64};
 	uint64		halves[2] = {(uint64) value >> 32, (uint32) value};
 
 	flake_ff1(key, &format, decrypt, halves);
