@@ -24,7 +24,7 @@ FROM sample, generate_series(1, 200) AS n, hashint8extended(n, 6) AS id;
 SELECT radix, count(*) FILTER (WHERE _flake_ff1(_flake_ff1(plain, radix, tweak, key, false), radix, tweak, key, true) <> plain) AS "not undone",
        count(*) FILTER (WHERE _flake_ff1(plain, radix, tweak, key, false) !~ '^[0-9a-z]+$') AS strange
 FROM (SELECT f.radix, substr(repeat('10', 50), 1, f.length) AS plain, decode(repeat('a5', t.bytes), 'hex') AS tweak, s.key
-      FROM sample AS s, (VALUES (2, 101), (3, 69), (7, 39), (16, 27), (29, 21)) AS f (radix, length), unnest('{0,1,16,39,40}'::int[]) AS t (bytes)) AS s
+      FROM sample AS s, (VALUES (2, 101), (3, 69), (7, 37), (16, 27), (29, 21)) AS f (radix, length), unnest('{0,1,16,39,40}'::int[]) AS t (bytes)) AS s
 GROUP BY radix ORDER BY radix;
 
 -- for applications in other languages; computed by an independent implementation

@@ -54,10 +54,7 @@ openssl_failed(void)
 	unsigned long code = ERR_get_error();
 	const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
 
-	ereport(ERROR,
-			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-			 errmsg("OpenSSL could not compute AES"),
-			 errdetail("It reports: %s.", reason != NULL ? reason : "no reason")));
+	elog(ERROR, "OpenSSL could not compute AES: %s", reason != NULL ? reason : "no reason");
 }
 
 Ff1Key *

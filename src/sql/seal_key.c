@@ -257,14 +257,17 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 			found_version = number;
 		}
 	}
+	if (newest == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("key \"%s\" has no version", name),
+				 errdetail("The user mapping has no options."),
+				 errhint("Call flake_add_key().")));
 	if (found == NULL)
 		ereport(ERROR,
-				(errcode(version == 0 ? ERRCODE_UNDEFINED_OBJECT : ERRCODE_INVALID_PARAMETER_VALUE),
-				 version == 0 ? errmsg("key \"%s\" has no version", name) :
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key \"%s\" has no version %d", name, version),
-				 version == 0 ? errdetail("The user mapping has no options.") :
 				 errdetail("The newest is %d.", newest),
-				 version == 0 ? errhint("Call flake_add_key().") :
 				 errhint("What was sealed under a version can be read for as long as the user mapping has its option, \"%s%d\".",
 						 FLAKE_KEY_OPTION, version)));
 	length = flake_seal_key_read(found, bytes);

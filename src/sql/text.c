@@ -158,7 +158,7 @@ decode(const text * number, const Base *base, const char *type,
 	if (digit == end)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid text form of type %s: \"\"", type),
+				 errmsg("invalid text form of type %s: \"%s\"", type, ""),
 				 errdetail("It is empty.")));
 	while (digit < end)
 	{
