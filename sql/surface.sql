@@ -90,6 +90,8 @@ FROM member m JOIN pg_foreign_data_wrapper w ON m.classid = 'pg_foreign_data_wra
 -- Settings: type, unit, default, range, who may set it
 SELECT name, vartype, unit, boot_val, min_val, max_val, enumvals, context FROM pg_settings
 WHERE name LIKE 'flakeid.%' ORDER BY name;
+-- all settings are found by their names, also the server's
+SELECT count(*) - count(current_setting(name)) FROM pg_settings;
 
 -- What a dump has of the extension
 SELECT extrelocatable FROM pg_extension WHERE extname = 'flakeid';
