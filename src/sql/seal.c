@@ -5,13 +5,11 @@
  *	  shown in public tells neither time nor shard nor how many there are.
  *
  * The permutation is FF1 (see ff1.c) with radix 2, 64 numerals, of which the
- * first is the most significant bit, and no tweak.  Its domain is 2^64, all
- * bigints; the standard asks for a million or more.  With ten rounds and halves
- * of 32 bits, the attacks that are known take more pairs of ids and seals under
- * one key than anybody has shown (Durak and Vaudenay, and Hoang, Tessaro and
- * Trieu, "The Curse of Small Domains", CRYPTO 2018, are for domains far
- * smaller).  What is sealed once must be unsealed in all later versions, so
- * none of this can change.
+ * first is the most significant bit, and no tweak.  Its domain is all 2^64
+ * bigints; the standard asks for a million or more.  The attacks that are
+ * published exploit domains far smaller, or many tweaks (Hoang, Tessaro and
+ * Trieu, "The Curse of Small Domains", CRYPTO 2018).  What is sealed once must be
+ * unsealed in all later versions, so none of this can change.
  *
  * Copyright (c) 2026, the flakeid developers
  *

@@ -282,14 +282,29 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 	return key;
 }
 
+/* Whether a server is known to be a key. */
+static bool
+is_cached(Oid server)
+{
+	for (int i = 0; i < (int) lengthof(cache); i++)
+	{
+		if (OidIsValid(server) && cache[i].server == server)
+			return true;
+	}
+	return false;
+}
+
 Ff1Key *
 flake_seal_key_named(const char *name, int32 *version)
 {
-	Oid			server = flake_seal_key_find(name);
+	Oid			server = get_foreign_server_oid(name, true);
 	Oid			user = GetUserId();
-	AclResult	result = flake_server_aclcheck(server, user, ACL_USAGE);
+	AclResult	result;
 	CachedKey  *key = NULL;
 
+	if (!is_cached(server))
+		server = flake_seal_key_find(name);
+	result = flake_server_aclcheck(server, user, ACL_USAGE);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_FOREIGN_SERVER, name);
 	for (int i = 0; i < (int) lengthof(cache) && key == NULL; i++)
