@@ -104,11 +104,12 @@ random_key(int32 version)
 static void
 execute(Node *statement)
 {
-	ObjectAddress address;
 	bool		has_state = EventTriggerBeginCompleteQuery();
 
 	PG_TRY();
 	{
+		ObjectAddress address;
+
 		EventTriggerDDLCommandStart(statement);
 		if (IsA(statement, CreateUserMappingStmt))
 			address = CreateUserMapping((CreateUserMappingStmt *) statement);
@@ -137,7 +138,6 @@ flake_add_key(PG_FUNCTION_ARGS)
 	Oid			server;
 	Oid			user = InvalidOid;
 	List	   *options = NIL;
-	ListCell   *cell;
 	int32		newest = 0;
 
 	PreventCommandIfReadOnly("flake_add_key()");
@@ -168,6 +168,7 @@ flake_add_key(PG_FUNCTION_ARGS)
 	else
 	{
 		AlterUserMappingStmt *statement = makeNode(AlterUserMappingStmt);
+		ListCell   *cell;
 
 		foreach(cell, options)
 			newest = Max(newest, flake_seal_key_version(((DefElem *) lfirst(cell))->defname));

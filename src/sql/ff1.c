@@ -149,7 +149,7 @@ flake_ff1(Ff1Key *key, const Ff1Format *format, bool decrypt, uint64 halves[2])
 {
 	uint32		u = format->length / 2;
 	uint32		v = format->length - u;
-	uint64		moduli[2] = {power(format->radix, u), power(format->radix, v)};
+	const uint64 moduli[2] = {power(format->radix, u), power(format->radix, v)};
 	int			b = pg_leftmost_one_pos64(moduli[1] - 1) / 8 + 1;
 	int			d = 4 * ((b + 3) / 4) + 4;
 	uint32		q_length = TYPEALIGN(BLOCK_LEN, format->tweak_length + b + 1);

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "fmgr.h"
 #include "port/pg_bswap.h"
 #include "sql/seal_key.h"
