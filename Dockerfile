@@ -13,14 +13,14 @@ ARG PG_MAJOR
 
 COPY . /usr/src/flakeid
 
-# What is needed only to build goes in the same layer in which it came. libxxhash0
-# is what the extension is linked with.
+# What is needed only to build goes in the same layer in which it came.
 RUN set -eux; \
 	manual=$(apt-mark showmanual); \
 	apt-get update; \
 	apt-get install -y --no-install-recommends \
 		gcc \
 		libc6-dev \
+		libssl-dev \
 		libxxhash-dev \
 		make \
 		"postgresql-server-dev-$PG_MAJOR"; \
@@ -32,6 +32,6 @@ RUN set -eux; \
 	cd /; \
 	rm -rf /usr/src/flakeid; \
 	apt-mark auto '.*' >/dev/null; \
-	apt-mark manual $manual libxxhash0 >/dev/null; \
+	apt-mark manual $manual >/dev/null; \
 	apt-get purge -y --auto-remove -o APT::AutoRemove::RecommendsImportant=false; \
 	rm -rf /var/lib/apt/lists/*

@@ -28,6 +28,9 @@ OBJS = \
 	src/sql/layouts.o \
 	src/sql/text.o \
 	src/sql/seal.o \
+	src/sql/seal_key.o \
+	src/sql/add_key.o \
+	src/sql/ff1.o \
 	src/sql/wide.o \
 	src/sql/stat.o \
 	src/sql/stored_call.o \
@@ -108,8 +111,8 @@ PG_CFLAGS = \
 # Includes are written from src/ on.
 PG_CPPFLAGS = -I$(srcdir)/src
 
-# XXH64, for flake_shard_for()
-SHLIB_LINK = -lxxhash
+# AES, for flake_seal(): the library that the server itself is linked with
+SHLIB_LINK = $(if $(filter openssl,$(with_ssl)),-lcrypto)
 
 REGRESS = \
 	install \

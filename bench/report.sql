@@ -10,7 +10,10 @@ INSERT INTO bench.base VALUES
     ('a million shards', 'ms', 'flake_id(one)'),
     ('a million ids of the past', 'ms', 'flake_id(5)'),
     ('decoding a million ids', 'ms', 'abs(id)'),
-    ('sealed ids and text forms', 'us a call', 'clock_timestamp()'),
+    ('text forms', 'us a call', 'id::text'),
+    ('sealed ids', 'us a call', 'clock_timestamp()'),
+    ('a session for each id, not preloaded', 'ms', 'nextval() CACHE 1'),
+    ('a session for each id, preloaded', 'ms', 'nextval() CACHE 1'),
     ('a million ids, counting', 'ms of processor', 'not counted'),
     ('a million ids, flake_stat read', 'ms of processor', 'not read'),
     ('one id per transaction', 'ids/s', 'flake_id(5)'),
@@ -131,6 +134,18 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('decoding a million ids', 'flake_sequence(id)') /
      bench.median('decoding a million ids', 'abs(id)'),
      NULL, 1.15),
+    ('flake_to_text() in any base, at most 1.5 x id::text',
+     (SELECT max(ratio)::numeric FROM bench.summary
+      WHERE section = 'text forms' AND contender LIKE 'flake_to_text%'),
+     NULL, 1.5),
+    ('flake_from_text() in any base, at most 1.5 x id::text',
+     (SELECT max(ratio)::numeric FROM bench.summary
+      WHERE section = 'text forms' AND contender LIKE 'flake_from_text%'),
+     NULL, 1.5),
+    ('sealing and unsealing an id, also with a named key, at most 1 us',
+     (SELECT max(median)::numeric FROM bench.summary
+      WHERE section = 'sealed ids' AND contender LIKE '%seal%'),
+     NULL, 1),
     ('minting with the counting for flake_stat, at most 1.05 x without',
      bench.median('a million ids, counting', 'counted', 1, 'ms of processor') /
      bench.median('a million ids, counting', 'not counted', 1, 'ms of processor'),
@@ -163,6 +178,14 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
     ('horizon flushes while idle, at most 0',
      bench.median('horizon', 'idle', 1, 'flushes/s'),
      NULL, 0),
+    ('a session for its first id, at most 0.4 ms more than for nextval()',
+     bench.median('a session for each id, not preloaded', 'flake_id(5)') -
+     bench.median('a session for each id, not preloaded', 'nextval() CACHE 1'),
+     NULL, 0.4),
+    ('the same with flakeid preloaded, at most 0.1 ms more',
+     bench.median('a session for each id, preloaded', 'flake_id(5)') -
+     bench.median('a session for each id, preloaded', 'nextval() CACHE 1'),
+     NULL, 0.1),
     ('bytes of shared memory per shard, at most 192',
      bench.median('shared memory', 'a shard', 1, 'bytes'),
      NULL, 192),

@@ -10,6 +10,11 @@
 #ifndef FLAKEID_COMPAT_H
 #define FLAKEID_COMPAT_H
 
+/* Where PostgreSQL 16 and later have the lengths of values */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* The type that PostgreSQL 19 gives to what was an int in syscache callbacks. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;
@@ -27,6 +32,19 @@ typedef int SysCacheIdentifier;
 #else
 #define flake_schema_aclcheck(schema, role, mode) \
 	pg_namespace_aclcheck(schema, role, mode)
+#endif
+
+/* pg_foreign_server_aclcheck() and pg_foreign_server_ownercheck() until PostgreSQL 15 */
+#if PG_VERSION_NUM >= 160000
+#define flake_server_aclcheck(server, role, mode) \
+	object_aclcheck(ForeignServerRelationId, server, role, mode)
+#define flake_server_ownercheck(server, role) \
+	object_ownercheck(ForeignServerRelationId, server, role)
+#else
+#define flake_server_aclcheck(server, role, mode) \
+	pg_foreign_server_aclcheck(server, role, mode)
+#define flake_server_ownercheck(server, role) \
+	pg_foreign_server_ownercheck(server, role)
 #endif
 
 /* Without an instrumentation, which PostgreSQL 18 added. */

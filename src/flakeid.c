@@ -25,6 +25,7 @@
 #include "shard/fence.h"
 #include "shard/keep.h"
 #include "sql/create.h"
+#include "sql/seal_key.h"
 #include "sql/wide.h"
 
 PG_MODULE_MAGIC;
@@ -61,6 +62,7 @@ _PG_init(void)
 	flake_keep_init();
 	flake_backfill_init();
 	flake_create_init();
+	flake_seal_key_init();
 
 	if (process_shared_preload_libraries_in_progress)
 	{

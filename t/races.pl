@@ -59,7 +59,7 @@ sub compile_library
 		'with_llvm=no',
 		'COPT=-O1 -fno-inline -fno-lto -finstrument-functions'
 		  . ' -Dpg_strong_random=random_or_not',
-		'SHLIB_LINK=-lxxhash stops.o', 'flakeid.so') == 0
+		'SHLIB_LINK=-lcrypto stops.o', 'flakeid.so') == 0
 	  or die 'could not compile flakeid';
 	return "$directory/flakeid.so";
 }

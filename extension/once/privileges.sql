@@ -56,6 +56,9 @@ GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
 GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled,
     @extschema@.flake_health TO pg_monitor, @extowner@;
 
+-- It may make named keys.
+GRANT USAGE ON FOREIGN DATA WRAPPER flake_key TO @extowner@;
+
 -- flake_rewind() and flake_accept_restore() are for superusers only; so is
 -- flake_accept_clock(), until they grant it.
 

@@ -45,7 +45,6 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "compat.h"
 #include "layout/layout.h"
 #include "layout/message.h"
@@ -196,11 +195,12 @@ read_own_group(void)
 }
 
 /*
- * Whether this transaction has dropped Citus.  That can be undone while the
- * transaction goes on, and keeps what it has minted.
+ * Whether a snapshot has the extension; of SnapshotAny, whether this transaction
+ * has dropped it.  That can be undone while the transaction goes on, and keeps
+ * what it has minted.
  */
 static bool
-has_dropped_citus(void)
+find_citus(Snapshot snapshot)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -210,9 +210,11 @@ has_dropped_citus(void)
 
 	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ,
 				CStringGetDatum("citus"));
-	scan = systable_beginscan(rel, ExtensionNameIndexId, true, SnapshotAny, 1, &key);
+	/* The table has a few rows: to open its index takes longer. */
+	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 1, &key);
 	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
-		found = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(row->t_data));
+		found = snapshot != SnapshotAny ||
+			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(row->t_data));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
 	return found;
@@ -224,9 +226,9 @@ read_node(void)
 	CitusNode	node = {CITUS_IS_ABSENT, COORDINATOR};
 	bool		in_doubt;
 
-	if (!OidIsValid(get_extension_oid("citus", true)))
+	if (!find_citus(NULL))
 	{
-		if (has_dropped_citus())
+		if (find_citus(SnapshotAny))
 			node.place = CITUS_IS_IN_DOUBT;
 		return node;
 	}

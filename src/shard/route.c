@@ -16,6 +16,8 @@
  */
 #include "postgres.h"
 
+/* Its functions come with the header: no other library has to be loaded. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "access/genam.h"

@@ -28,7 +28,6 @@
 #include "storage/lmgr.h"
 #include "trust/relation.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -189,7 +188,7 @@ flake_settled_objectid(PG_FUNCTION_ARGS)
 
 	if (!find_wide_bound(FLAKE_OBJECTID, fcinfo, &tick))
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(flake_last_objectid(tick)));
+	PG_RETURN_TEXT_P(flake_last_objectid(tick));
 }
 
 /* Whether this transaction has changed the sequence, and cannot ask before it commits. */

@@ -13,19 +13,19 @@
 #pragma GCC visibility push(hidden)
 
 /*
- * Writes an unsigned number of so many bytes, the most significant first, in a
+ * Writes an unsigned number of 8 or 16 bytes, the most significant first, in a
  * base: palloc'd, with as many digits as the largest such number needs, so
  * that texts sort in C collation as the numbers do.  ERROR 22023 for a base
  * other than 16, 32, 58 and 62.
  */
-extern char *flake_text_encode(const uint8 *bytes, int length, int base);
+extern text * flake_text_encode(const uint8 *bytes, int length, int base);
 
 /*
  * Reads such a number, which may lack zeros at the beginning; type is for
  * messages.  ERROR 22P02 for what is no number in this base, or too large;
  * 22023 for the base.
  */
-extern void flake_text_decode(const char *text, int base, const char *type,
+extern void flake_text_decode(const text * number, int base, const char *type,
 							  uint8 *bytes, int length);
 
 #pragma GCC visibility pop

@@ -31,6 +31,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"
@@ -262,10 +263,8 @@ flake_uuid_decode(PG_FUNCTION_ARGS)
 Datum
 flake_uuid_to_text(PG_FUNCTION_ARGS)
 {
-	char	   *text = flake_text_encode(PG_GETARG_UUID_P(0)->data, UUID_LEN,
-										 PG_GETARG_INT32(1));
-
-	PG_RETURN_TEXT_P(cstring_to_text(text));
+	PG_RETURN_TEXT_P(flake_text_encode(PG_GETARG_UUID_P(0)->data, UUID_LEN,
+									   PG_GETARG_INT32(1)));
 }
 
 /* flake_uuid_from_text(id text, base int) returns uuid */
@@ -274,9 +273,19 @@ flake_uuid_from_text(PG_FUNCTION_ARGS)
 {
 	pg_uuid_t  *uuid = palloc(sizeof(pg_uuid_t));
 
-	flake_text_decode(text_to_cstring(PG_GETARG_TEXT_PP(0)),
-					  PG_GETARG_INT32(1), "uuid", uuid->data, UUID_LEN);
+	flake_text_decode(PG_GETARG_TEXT_PP(0), PG_GETARG_INT32(1), "uuid",
+					  uuid->data, UUID_LEN);
 	PG_RETURN_UUID_P(uuid);
+}
+
+static text *
+objectid_text(const uint8 bytes[OBJECTID_LEN])
+{
+	text	   *result = palloc(VARHDRSZ + OBJECTID_DIGITS);
+
+	(void) hex_encode((const char *) bytes, OBJECTID_LEN, VARDATA(result));
+	SET_VARSIZE(result, VARHDRSZ + OBJECTID_DIGITS);
+	return result;
 }
 
 /* flake_objectid() returns text */
@@ -292,10 +301,10 @@ flake_objectid(PG_FUNCTION_ARGS)
 	memcpy(bytes, &seconds, 4);
 	memcpy(bytes + 4, flake_shmem_server_value(), FLAKE_SERVER_VALUE_LEN);
 	memcpy(bytes + 4 + FLAKE_SERVER_VALUE_LEN, (uint8 *) &counter + 1, 3);
-	PG_RETURN_TEXT_P(cstring_to_text(flake_text_encode(bytes, OBJECTID_LEN, 16)));
+	PG_RETURN_TEXT_P(objectid_text(bytes));
 }
 
-char *
+text *
 flake_last_objectid(int64 tick)
 {
 	uint32		seconds = pg_hton32((uint32) tick);
@@ -303,7 +312,7 @@ flake_last_objectid(int64 tick)
 
 	memset(bytes, 0xff, OBJECTID_LEN);
 	memcpy(bytes, &seconds, 4);
-	return flake_text_encode(bytes, OBJECTID_LEN, 16);
+	return objectid_text(bytes);
 }
 
 /* flake_objectid_timestamp(id text) returns timestamptz */

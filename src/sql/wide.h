@@ -21,7 +21,7 @@ extern void flake_assign_worker(const char *value, void *extra);
 
 /* The largest UUID and ObjectID of a tick, whatever its worker. */
 extern pg_uuid_t *flake_last_uuid(int64 tick);
-extern char *flake_last_objectid(int64 tick);
+extern text * flake_last_objectid(int64 tick);
 
 #pragma GCC visibility pop
 
