@@ -29,6 +29,7 @@ OBJS = \
 	src/sql/text.o \
 	src/sql/seal.o \
 	src/sql/wide.o \
+	src/sql/uuidv7.o \
 	src/sql/stat.o \
 	src/sql/stored_call.o \
 	src/sql/health.o \
@@ -57,6 +58,7 @@ OBJS = \
 	src/mint/settled.o \
 	src/mint/settled_snapshot.o \
 	src/mint/generator.o \
+	src/mint/version.o \
 	src/mint/holders.o \
 	src/mint/definition.o \
 	src/mint/claim.o \
@@ -122,6 +124,7 @@ REGRESS = \
 	generator \
 	start \
 	wide \
+	uuidv7 \
 	shard \
 	settled \
 	copies \

@@ -88,7 +88,7 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
-	'_flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
+	'_flake_partition_layout(regclass, flake_layout)' => [ map { [ $_, q{'instagram'} ] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
 	'_flake_copy_index(oid, regclass)' => [
 		[ $index{'{s}.item'}, "'mal.spare'" ],
