@@ -405,17 +405,16 @@ remember(Generator *generator)
 static void
 refuse_kind(const Generator *generator)
 {
-	const char *name = get_rel_name(generator->sequence);
-
 	if (flake_layout_is_uuid(&generator->layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("ids of generator \"%s\" are not of type bigint", name),
-				 errdetail("Its layout is of UUIDs."),
+				 errmsg("ids of generator \"%s\" are not of type bigint",
+						get_rel_name(generator->sequence)),
 				 errhint("Use flake_uuidv7().")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("ids of generator \"%s\" are not UUIDs of version 7", name),
+			 errmsg("ids of generator \"%s\" are not UUIDs of version 7",
+					get_rel_name(generator->sequence)),
 			 errhint("Use a generator whose layout is \"uuidv7\".")));
 }
 
@@ -467,7 +466,6 @@ flake_generator_check_shard(const FlakeLayout *layout, int32 shard)
 						 flake_layout_max_shard(layout))));
 }
 
-/* Makes generator->recent the slot of a shard. */
 void
 flake_generator_find_slot(Generator *generator, int32 shard)
 {

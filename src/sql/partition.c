@@ -83,7 +83,7 @@ flake_partition_layout(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("ids of layout \"%s\" are not of type %s",
 						flake_layout_name(layout), format_type_be(type)),
-				 errhint("Leave out the layout of UUIDs, and give that of other ids.")));
+				 errhint("Leave out the layout for a column of type uuid, and for one of type bigint give that of its ids.")));
 	if (type == INT8OID)
 		PG_RETURN_POINTER(layout);
 	uuidv7 = palloc(sizeof(FlakeLayout));

@@ -300,9 +300,13 @@ flake_uuidv7s(PG_FUNCTION_ARGS)
 	context = SRF_PERCALL_SETUP();
 	range = context->user_fctx;
 	if (context->call_cntr < context->max_calls)
-		SRF_RETURN_NEXT(context,
-						UUIDPGetDatum(make_uuid(range->first + (int64) context->call_cntr,
-												range->shard_image | draw_random())));
+	{
+		/* Before the macro counts. */
+		pg_uuid_t  *uuid = make_uuid(range->first + (int64) context->call_cntr,
+									 range->shard_image | draw_random());
+
+		SRF_RETURN_NEXT(context, UUIDPGetDatum(uuid));
+	}
 	SRF_RETURN_DONE(context);
 }
 
