@@ -205,6 +205,17 @@ take_down('after the promotion', @clients);
 cmp_ok($count, '>', 4000, 'that many were compared');
 
 #
+# A time before 1970 is no time of a UUID.
+#
+
+$standby->safe_psql('postgres', "SELECT flake_create_generator('early', 'uuidv7')");
+set_clock($standby_clock, -time - 1000);
+like((ask(new_session($standby), q(SELECT flake_uuidv7(1, 'early'))))[1],
+	qr/^ERROR:  22003: the lifetime of layout "uuidv7" has not begun/m,
+	'the clock is before 1970: an error');
+set_clock($standby_clock, -13);
+
+#
 # What npm has reads them as flakeid does.
 #
 

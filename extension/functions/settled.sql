@@ -98,6 +98,6 @@ COMMENT ON COLUMN @extschema@.flake_unsettled.shard IS 'logical shard, in a layo
 COMMENT ON COLUMN @extschema@.flake_unsettled.pid IS 'the process; null if the transaction is prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.prepared IS 'the name that PREPARE TRANSACTION has given it; null if it is not prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.since IS 'when the statement began that minted first from it; of a prepared transaction from before a restart when it was prepared';
-COMMENT ON COLUMN @extschema@.flake_unsettled.from_id IS 'its ids are not below this; null for wide ids';
+COMMENT ON COLUMN @extschema@.flake_unsettled.from_id IS 'its ids are not below this, of UUIDs of version 7 their flake_uuidv7_head(); null for other wide ids';
 COMMENT ON COLUMN @extschema@.flake_unsettled.from_time IS 'nor is their time before this; null without time';
 COMMENT ON COLUMN @extschema@.flake_unsettled.application_name IS 'the application of the process, as pg_stat_activity has it';
