@@ -44,7 +44,10 @@
 
 PG_FUNCTION_INFO_V1(flake_health_partitions);
 
-/* Ids, or heads of UUIDs, from lower to below upper; PG_INT64_MAX if there is no upper bound. */
+/*
+ * Ids, or heads of UUIDs, from lower to below upper; PG_INT64_MAX if there is no
+ * upper bound.
+ */
 typedef struct IdRange
 {
 	int64		lower;
@@ -337,8 +340,8 @@ add_row(ReturnSetInfo *result, const IdTable *table, bool has_default)
  *	returns setof record (relation regclass, covered_until timestamptz,
  *	last_since timestamptz, lacks_present boolean, has_default boolean)
  *
- * The tables by range of ids with a time, that flake_id() or flake_uuidv7() mints by default, which
- * lack partitions from some time on; when the last partition before that begins,
+ * The tables by range of ids with a time, that flake_id() or flake_uuidv7() mints by
+ * default, which lack partitions from some time on; when the last partition before that begins,
  * if there is one; and whether they lack one for the present.
  */
 Datum
