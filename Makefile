@@ -32,6 +32,7 @@ OBJS = \
 	src/sql/add_key.o \
 	src/sql/ff1.o \
 	src/sql/wide.o \
+	src/sql/uuidv7.o \
 	src/sql/stat.o \
 	src/sql/stored_call.o \
 	src/sql/health.o \
@@ -63,6 +64,7 @@ OBJS = \
 	src/mint/settled.o \
 	src/mint/settled_snapshot.o \
 	src/mint/generator.o \
+	src/mint/version.o \
 	src/mint/holders.o \
 	src/mint/definition.o \
 	src/mint/claim.o \
@@ -128,6 +130,7 @@ REGRESS = \
 	generator \
 	start \
 	wide \
+	uuidv7 \
 	shard \
 	backfill \
 	settled \

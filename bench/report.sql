@@ -146,6 +146,18 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      (SELECT max(median)::numeric FROM bench.summary
       WHERE section = 'sealed ids' AND contender LIKE '%seal%'),
      NULL, 1),
+    ('a million flake_uuidv7(5), at most 0.4 x gen_random_uuid()',
+     bench.median('a million calls', 'flake_uuidv7(5)') /
+     bench.median('a million calls', 'gen_random_uuid()'),
+     NULL, 0.4),
+    ('inserting a million rows with flake_uuidv7(5), at most 0.5 x gen_random_uuid()',
+     bench.median('inserting a million rows', 'flake_uuidv7(5)') /
+     bench.median('inserting a million rows', 'gen_random_uuid()'),
+     NULL, 0.5),
+    ('MB of their index, at most 0.85 x gen_random_uuid()',
+     bench.median('inserting a million rows', 'flake_uuidv7(5)', 1, 'MB of index') /
+     bench.median('inserting a million rows', 'gen_random_uuid()', 1, 'MB of index'),
+     NULL, 0.85),
     ('minting with the counting for flake_stat, at most 1.05 x without',
      bench.median('a million ids, counting', 'counted', 1, 'ms of processor') /
      bench.median('a million ids, counting', 'not counted', 1, 'ms of processor'),
@@ -193,6 +205,24 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      bench.median('max_ahead = 0', 'flake_id(shard)', 1, 'ids/s') /
      bench.median('max_ahead = 0', 'what the layout has', 1, 'ids/s'),
      0.95, NULL);
+
+-- Where PostgreSQL has uuidv7()
+INSERT INTO bench.bar (name, measured, low, high)
+SELECT name, measured, NULL, high
+FROM (VALUES
+    ('a million flake_uuidv7(5), at most 0.4 x uuidv7()',
+     bench.median('a million calls', 'flake_uuidv7(5)') /
+     bench.median('a million calls', 'uuidv7()'),
+     0.4),
+    ('inserting a million rows with flake_uuidv7(5), at most 1.0 x uuidv7()',
+     bench.median('inserting a million rows', 'flake_uuidv7(5)') /
+     bench.median('inserting a million rows', 'uuidv7()'),
+     1.0),
+    ('MB of their index, at most 1.02 x uuidv7()',
+     bench.median('inserting a million rows', 'flake_uuidv7(5)', 1, 'MB of index') /
+     bench.median('inserting a million rows', 'uuidv7()', 1, 'MB of index'),
+     1.02)) AS bar (name, measured, high)
+WHERE measured IS NOT NULL;
 
 SELECT name AS bar, bench.rounded(measured) AS measured,
        CASE WHEN measured >= low OR measured <= high THEN 'met'

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "check.h"
+#include "layout/instant.h"
 #include "mb/pg_wchar.h"
 
 /* The instants that the text form can name, in timestamptz. */
@@ -179,8 +180,17 @@ check_shards(const FlakeLayout *layout)
 	int			bits = layout->time.shift - layout->sequence.bits;
 
 	CHECK(bits <= MAX_SHARD_BITS);
-	CHECK((uint64) flake_layout_max_shard(layout) == mask(bits));
 	CHECK(flake_layout_shard_image(layout, 0) == 0);
+
+	/* The shard of UUIDs is outside of the 64 bits. */
+	if (flake_layout_is_uuid(layout))
+	{
+		CHECK(bits == 0 && layout->nparts == 0);
+		CHECK(flake_layout_max_shard(layout) == 8191);
+		CHECK(flake_layout_shard_image(layout, 8191) == 0);
+		return;
+	}
+	CHECK((uint64) flake_layout_max_shard(layout) == mask(bits));
 	CHECK(flake_layout_shard(layout, -1) == flake_layout_max_shard(layout));
 }
 
@@ -217,11 +227,18 @@ check_options(const FlakeLayout *layout)
 	if (!flake_layout_has_time(layout))
 	{
 		CHECK(is_zero(layout->time.name, FLAKE_FIELD_NAME_LEN));
+		CHECK(layout->uuid_shard_bits == 0);
 		CHECK(layout->epoch == 0 && layout->unit_us == 0 &&
 			  layout->start == 0 && layout->random_below == 0);
 		CHECK(layout->block >= 1 && layout->block <= MAX_BLOCK);
 		return;
 	}
+	if (flake_layout_is_uuid(layout))
+		CHECK(layout->uuid_shard_bits == 13 && layout->time.bits == 48 &&
+			  layout->sequence.bits == 12 && layout->unit_us == 1000 &&
+			  layout->epoch == FLAKE_UNIX_EPOCH);
+	else
+		CHECK(layout->uuid_shard_bits == 0);
 	CHECK(layout->epoch >= MIN_EPOCH && layout->epoch < END_EPOCH);
 	CHECK(layout->unit_us >= 1 && layout->unit_us <= USECS_PER_DAY);
 	CHECK(layout->block == 0);
@@ -273,8 +290,11 @@ check_id(const FlakeLayout *layout, int64 packed, int32 shard)
 	int64		sequence = flake_layout_sequence(layout, id);
 	uint64		together = 0;
 
-	CHECK(flake_layout_shard(layout, image) == shard);
-	CHECK(flake_layout_shard(layout, id) == shard);
+	if (!flake_layout_is_uuid(layout))
+	{
+		CHECK(flake_layout_shard(layout, image) == shard);
+		CHECK(flake_layout_shard(layout, id) == shard);
+	}
 	CHECK(flake_layout_sequence(layout, image) == 0);
 	CHECK(flake_layout_tick(layout, image) == 0);
 	CHECK(tick >= flake_layout_min_tick(layout) &&
@@ -306,8 +326,9 @@ check_order(const FlakeLayout *layout, int64 packed, int64 other, int32 shard)
 	CHECK((packed == other) == (id == other_id));
 
 	CHECK(flake_layout_last_id(layout, packed) >= id);
-	CHECK(flake_layout_shard(layout, flake_layout_last_id(layout, packed)) ==
-		  flake_layout_max_shard(layout));
+	if (!flake_layout_is_uuid(layout))
+		CHECK(flake_layout_shard(layout, flake_layout_last_id(layout, packed)) ==
+			  flake_layout_max_shard(layout));
 	if (other < packed)
 		CHECK(flake_layout_last_id(layout, packed) > other_id);
 

@@ -136,16 +136,16 @@ SELECT generator, shard, state, after IS NOT NULL AS after FROM flake_shards WHE
 RESET ROLE;
 
 -- and without USAGE
-REVOKE USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid FROM PUBLIC;
+REVOKE USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 FROM PUBLIC;
 SET ROLE flake_anybody;
 SELECT a.code, c AS command
 FROM unnest(ARRAY['SELECT flake_id(300)', 'SELECT flake_ids(300, 0)', 'SELECT flake_sibling(5)', 'SELECT flake_uuid()',
-                  'SELECT flake_objectid()', $$SELECT flake_ids(0, 0, 'flake_default_uuid')$$]) AS c, attempt(c) AS a;
+                  'SELECT flake_objectid()', $$SELECT flake_ids(0, 0, 'flake_default_uuid')$$, 'SELECT flake_uuidv7(300)']) AS c, attempt(c) AS a;
 SELECT count(horizon) AS "horizons that may be seen" FROM flake_generators;
 SELECT generator, shard, state, after IS NOT NULL AS after FROM flake_shards WHERE shard = 301;
 SELECT flake_shard(flake_make('2030-01-01', 5, 0)) AS "reads ids still";
 RESET ROLE;
-GRANT USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid TO PUBLIC;
+GRANT USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 TO PUBLIC;
 
 -- A generator of one's own, and what one can do to it: ids do not repeat, and there is no crash.
 CREATE SCHEMA his AUTHORIZATION flake_anybody;

@@ -79,7 +79,7 @@ SELECT :first >= :before AS known, flake_settled('event_id') >= :first AS "never
 COMMIT;
 
 -- Generators of other layouts: of every preset that has not ended, with a time
-SELECT count(flake_create_generator('g_' || name, layout)) FROM flake_presets WHERE ends > now() AND starts < now() - interval '1 h';
+SELECT count(flake_create_generator('g_' || name, layout)) FROM flake_presets WHERE name <> 'uuidv7' AND ends > now() AND starts < now() - interval '1 h';
 DO $$
 DECLARE
     g record;

@@ -125,7 +125,7 @@ RETURN smith.pick('instagram', 'segment', 'ts:41 shard:13 seq:10 epoch=2020-01-0
 CREATE FUNCTION smith.layout() RETURNS flake_layout LANGUAGE sql VOLATILE
 BEGIN ATOMIC SELECT layout FROM kept_layouts ORDER BY random() LIMIT 1; END;
 CREATE FUNCTION smith.generator() RETURNS regclass LANGUAGE sql VOLATILE
-RETURN smith.pick('flake_default'::regclass, 'flake_default', 'flake_default_uuid', 'flake_default_objectid', 'orders_id', 'tweets_id', 'numbers', 'tickets',
+RETURN smith.pick('flake_default'::regclass, 'flake_default', 'flake_default_uuid', 'flake_default_objectid', 'flake_default_uuidv7', 'orders_id', 'tweets_id', 'numbers', 'tickets',
                   'seconds', 'before_epoch', 'over', 'ordinary', 'orders', 'flake_stat', '-', 'pg_class', smith.shard()::oid::regclass);
 CREATE FUNCTION smith.word() RETURNS text LANGUAGE sql VOLATILE
 RETURN smith.pick('', 'owner', 'process 3', 'a_generator', 'smith.made', 'shop', smith.layout_text(),

@@ -81,7 +81,8 @@ CREATE TABLE comment (
 	number bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
 	photo bigint NOT NULL REFERENCES photo ON DELETE CASCADE);
 CREATE TABLE event (
-	id bigint PRIMARY KEY DEFAULT flake_id($shard), data text) PARTITION BY HASH (id);
+	id bigint PRIMARY KEY DEFAULT flake_id($shard), data text,
+	token uuid DEFAULT flake_uuidv7($shard)) PARTITION BY HASH (id);
 CREATE TABLE event_0 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE event_1 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE VIEW commented AS SELECT photo, count(*) FROM comment GROUP BY photo;
@@ -462,7 +463,7 @@ my $insert_17 =
 is(code($admin{alpha}, $_), '55000', "the source refuses: $_")
   foreach $insert_17, 'UPDATE photos_17.photo SET version = 1',
   'DELETE FROM photos_17.event',
-  'TRUNCATE photos_17.event_0', 'SELECT flake_id(17)',
+  'TRUNCATE photos_17.event_0', 'SELECT flake_id(17)', 'SELECT flake_uuidv7(17)',
   q(SELECT flake_id(17, 'photos_17.comment_id')),
   "BEGIN; SET LOCAL session_replication_role = replica; $insert_17";
 value($admin{alpha}, 'ROLLBACK');

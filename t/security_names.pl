@@ -51,7 +51,7 @@ CREATE DOMAIN ext.flake_layout AS text CHECK (trap.note());
 CREATE FUNCTION ext.flake_partitions(parent regclass, layout LAYOUT, OUT partition regclass,
     OUT lower_bound bigint, OUT upper_bound bigint, OUT since timestamptz, OUT upto timestamptz)
     RETURNS SETOF record LANGUAGE sql AS 'SELECT NULL::regclass, 1::bigint, 2::bigint, now(), now() FROM trap.note()';
-CREATE FUNCTION ext._flake_check_partitioned(regclass) RETURNS void LANGUAGE sql AS 'SELECT trap.note()::text::void';
+CREATE FUNCTION ext._flake_partition_layout(regclass, LAYOUT) RETURNS LAYOUT LANGUAGE sql AS 'SELECT $2 FROM trap.note()';
 CREATE FUNCTION ext.flake_lower(timestamptz, LAYOUT) RETURNS bigint LANGUAGE sql AS 'SELECT trap.note()::int::bigint';
 CREATE FUNCTION ext._flake_floor(timestamptz, LAYOUT) RETURNS bigint LANGUAGE sql AS 'SELECT trap.note()::int::bigint';
 CREATE FUNCTION ext.flake_upper(timestamptz, LAYOUT) RETURNS bigint LANGUAGE sql AS 'SELECT trap.note()::int::bigint';

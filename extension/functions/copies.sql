@@ -14,7 +14,7 @@ AS 'MODULE_PATHNAME', 'flake_minted_shard'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_minted_shard(pg_node_tree) IS
-'the shard that a default flake_id(shard) or flake_id(shard, generator) mints, with constants; null for anything else, and for what is longer than 8 kB; locks nothing; for flake_renumber()';
+'the shard that a default flake_id(shard) or flake_id(shard, generator), or flake_uuidv7() in its place, mints, with constants; null for anything else, and for what is longer than 8 kB; locks nothing; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_checked_shards(expression pg_node_tree,
     OUT attribute smallint, OUT shards int[], OUT layout @extschema@.flake_layout)
@@ -132,7 +132,8 @@ BEGIN ATOMIC
           FROM (SELECT b.generator, b.is_wide, @extschema@.flake_layout_of(b.generator) AS layout
                 FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass, false),
                              ('@extschema@.flake_default_uuid'::pg_catalog.regclass, true),
-                             ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true)) b (generator, is_wide)
+                             ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true),
+                             ('@extschema@.flake_default_uuidv7'::pg_catalog.regclass, false)) b (generator, is_wide)
                 UNION ALL
                 SELECT l.objoid::pg_catalog.regclass, false, l.label::@extschema@.flake_layout
                 FROM pg_catalog.pg_seclabel l

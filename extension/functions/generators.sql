@@ -79,7 +79,8 @@ SELECT g.generator,
 FROM (SELECT b.generator, @extschema@.flake_layout_of(b.generator) AS layout
       FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass),
                    ('@extschema@.flake_default_uuid'::pg_catalog.regclass),
-                   ('@extschema@.flake_default_objectid'::pg_catalog.regclass)) b (generator)
+                   ('@extschema@.flake_default_objectid'::pg_catalog.regclass),
+                   ('@extschema@.flake_default_uuidv7'::pg_catalog.regclass)) b (generator)
       UNION ALL
       SELECT l.objoid::pg_catalog.regclass, l.label::@extschema@.flake_layout
       FROM pg_catalog.pg_seclabel l

@@ -26,7 +26,7 @@ AS 'MODULE_PATHNAME', 'flake_health_partitions'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_health_partitions() IS
-'the tables, PARTITION BY RANGE of an id that has a time and is flake_id() by default, that lack partitions from covered_until on; last_since is when the last one before that begins, if there is one; for the view flake_health';
+'the tables, PARTITION BY RANGE of an id that has a time and is flake_id() or flake_uuidv7() by default, that lack partitions from covered_until on; last_since is when the last one before that begins, if there is one; for the view flake_health';
 
 CREATE FUNCTION @extschema@._flake_health_elsewhere(
     OUT generator regclass, OUT relation regclass, OUT attribute name,
@@ -50,7 +50,8 @@ WITH settings AS MATERIALIZED (
     FROM (SELECT b.generator, b.is_wide, @extschema@.flake_layout_of(b.generator) AS layout
           FROM (VALUES ('@extschema@.flake_default'::pg_catalog.regclass, false),
                        ('@extschema@.flake_default_uuid'::pg_catalog.regclass, true),
-                       ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true)) b (generator, is_wide)
+                       ('@extschema@.flake_default_objectid'::pg_catalog.regclass, true),
+                       ('@extschema@.flake_default_uuidv7'::pg_catalog.regclass, false)) b (generator, is_wide)
           UNION ALL
           SELECT l.objoid::pg_catalog.regclass, false, l.label::@extschema@.flake_layout
           FROM pg_catalog.pg_seclabel l

@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'flake_shard_of'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_shard(bigint, @extschema@.flake_layout) IS
-'the logical shard of an id; one number, also if the layout has it in several parts';
+'the logical shard of an id; one number, also if the layout has it in several parts; error: 22023 for a layout of UUIDs';
 
 CREATE FUNCTION @extschema@.flake_sequence(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -35,7 +35,7 @@ AS 'MODULE_PATHNAME', 'flake_decode'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_decode(bigint, @extschema@.flake_layout) IS
-'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; error: 22008 if timestamptz cannot hold the time';
+'the parts of an id: when it was minted (null if its layout has no time), its logical shard, its sequence number; errors: 22008 if timestamptz cannot hold the time, 22023 for a layout of UUIDs';
 
 CREATE FUNCTION @extschema@.flake_fields(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -44,7 +44,7 @@ AS 'MODULE_PATHNAME', 'flake_fields'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_fields(bigint, @extschema@.flake_layout) IS
-'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; error: 22008 if timestamptz cannot hold that';
+'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; errors: 22008 if timestamptz cannot hold that, 22023 for a layout of UUIDs';
 
 CREATE FUNCTION @extschema@.flake_explain(id bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -53,7 +53,7 @@ AS 'MODULE_PATHNAME', 'flake_explain'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_explain(bigint, @extschema@.flake_layout) IS
-'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC; error: 22008 if timestamptz cannot hold that';
+'an id drawn as its bit fields, to read in psql: names and widths, bits, numbers, and the time, if there is one, in UTC; errors: 22008 if timestamptz cannot hold that, 22023 for a layout of UUIDs';
 
 CREATE FUNCTION @extschema@.flake_make(ts timestamptz, shard int, sequence bigint,
     layout @extschema@.flake_layout DEFAULT 'instagram')
@@ -62,7 +62,7 @@ AS 'MODULE_PATHNAME', 'flake_make'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_make(timestamptz, int, bigint, @extschema@.flake_layout) IS
-'an id composed of its parts, for backfills and tests: nothing keeps it from being equal to another; errors: 22003 for a part that an id cannot hold, 22023 if the layout has no time';
+'an id composed of its parts, for backfills and tests: nothing keeps it from being equal to another; errors: 22003 for a part that an id cannot hold, 22023 if the layout has no time or is of UUIDs';
 
 CREATE FUNCTION @extschema@.flake_lower(ts timestamptz,
     layout @extschema@.flake_layout DEFAULT 'instagram')

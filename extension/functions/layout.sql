@@ -32,7 +32,7 @@ CREATE FUNCTION @extschema@._flake_layout_preset_list(
     OUT name text, OUT layout @extschema@.flake_layout, OUT origin text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_layout_preset_list'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 13;
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 14;
 
 COMMENT ON FUNCTION @extschema@._flake_layout_preset_list() IS
 'the presets behind the view flake_presets';

@@ -22,7 +22,7 @@ AS 'MODULE_PATHNAME', 'flake_id_of_generator'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_id(int, regclass) IS
-'next id of a logical shard from a generator made by flake_create_generator(); errors: 42809 if it is no generator, 42P01 if it has been dropped, and those of flake_id(int)';
+'next id of a logical shard from a generator made by flake_create_generator(); errors: 22023 if its ids are UUIDs, 42809 if it is no generator, 42P01 if it has been dropped, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_ids(shard int, count int,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -31,7 +31,7 @@ AS 'MODULE_PATHNAME', 'flake_ids'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_ids(int, int, regclass) IS
-'the next so many ids of a logical shard, ascending and claimed in one step; none for 0; errors: 22023 if negative, 53400 if more than flakeid.max_ahead allows at once, and those of flake_id(int)';
+'the next so many ids of a logical shard, ascending and claimed in one step; none for 0; errors: 22023 if negative, or if ids of the generator are UUIDs, 53400 if more than flakeid.max_ahead allows at once, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_sibling(id bigint,
     generator regclass DEFAULT '@extschema@.flake_default')
@@ -40,7 +40,7 @@ AS 'MODULE_PATHNAME', 'flake_sibling'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_sibling(bigint, regclass) IS
-'next id of the logical shard that an existing id of the generator is of, for a row that belongs beside it; errors: those of flake_id(int)';
+'next id of the logical shard that an existing id of the generator is of, for a row that belongs beside it; errors: 22023 if its ids are UUIDs, and those of flake_id(int)';
 
 CREATE FUNCTION @extschema@.flake_last_id()
 RETURNS bigint

@@ -1,12 +1,20 @@
 -- Partitions by time
 
-CREATE FUNCTION @extschema@._flake_check_partitioned(parent regclass)
-RETURNS void
-AS 'MODULE_PATHNAME', 'flake_check_partitioned'
+CREATE FUNCTION @extschema@._flake_partition_layout(parent regclass, layout @extschema@.flake_layout)
+RETURNS @extschema@.flake_layout
+AS 'MODULE_PATHNAME', 'flake_partition_layout'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION @extschema@._flake_check_partitioned(regclass) IS
-'does nothing for a table PARTITION BY RANGE of an id; error: 42809 for others';
+COMMENT ON FUNCTION @extschema@._flake_partition_layout(regclass, @extschema@.flake_layout) IS
+'the layout of the ids in a table PARTITION BY RANGE of an id: uuidv7 for a column of type uuid, else the one given; errors: 42809 for other tables, 22023 if the layout is for another type';
+
+CREATE FUNCTION @extschema@._flake_uuidv7_bound(bound uuid)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_uuidv7_bound'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_uuidv7_bound(uuid) IS
+'the smallest flake_uuidv7_head() of the UUIDs of version 7 that are not below any UUID: for bounds of partitions';
 
 CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
     layout @extschema@.flake_layout DEFAULT 'instagram',
@@ -15,13 +23,17 @@ CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-    SELECT @extschema@._flake_check_partitioned(parent);
+    SELECT @extschema@._flake_partition_layout(parent, layout);
     SELECT b.oid::pg_catalog.regclass, b.lower_bound, b.upper_bound,
-           @extschema@.flake_timestamp(b.lower_bound, layout),
-           @extschema@.flake_timestamp(b.upper_bound, layout)
+           @extschema@.flake_timestamp(b.lower_bound, @extschema@._flake_partition_layout(parent, layout)),
+           @extschema@.flake_timestamp(b.upper_bound, @extschema@._flake_partition_layout(parent, layout))
     FROM (SELECT c.oid,
-                 substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'FROM [(]''?(-?[0-9]+)'::text)::bigint AS lower_bound,
-                 substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'TO [(]''?(-?[0-9]+)'::text)::bigint AS upper_bound
+                 coalesce(substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'FROM [(]''?(-?[0-9]+)''?[)]'::text)::bigint,
+                          @extschema@._flake_uuidv7_bound(
+                              substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'FROM [(]''([0-9a-f-]{36})''[)]'::text)::uuid)) AS lower_bound,
+                 coalesce(substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'TO [(]''?(-?[0-9]+)''?[)]'::text)::bigint,
+                          @extschema@._flake_uuidv7_bound(
+                              substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'TO [(]''([0-9a-f-]{36})''[)]'::text)::uuid)) AS upper_bound
           FROM pg_catalog.pg_inherits i
           JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
           WHERE i.inhparent = parent::pg_catalog.oid
@@ -30,7 +42,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
-'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; error: 42809 for other tables';
+'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; of UUIDs the bounds are those of flake_uuidv7_head(); errors: 42809 for other tables, 22023 if the layout is for another type';
 
 -- Steps of all calls meet: months are counted from the year 1, days from a Monday,
 -- both in local time, and shorter ones from an instant.  What is between two
@@ -86,7 +98,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_create_partitions(regclass, interval, timestamptz, timestamptz, @extschema@.flake_layout, text) IS
-'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths, 23514 if the default partition has rows of a new one, 25001 not READ COMMITTED, 25006 read-only, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
+'creates the partitions of a table, PARTITION BY RANGE of an id, for the times from since to before upto: one for each width, such as 1 hour, 1 day, 1 week (from Monday) or 1 month, of the calendar in a time zone; they belong to the table''s owner; those that were created, not those that were there already; errors: 42501 unless the user is the owner or may be, 42809 for other tables, 22023 for other widths and if the layout is for another type, 23514 if the default partition has rows of a new one, 25001 not READ COMMITTED, 25006 read-only, 42P17 if one would overlap a partition that is not the same, 42P07 if a relation of its name is there already, 55000 if a partition of these times is only half detached, 0A000 if another role can write checks for the default partition, 22003 past the layout''s lifetime';
 
 CREATE FUNCTION @extschema@._flake_drop_partitions_guarded(ticket @extschema@._flake_ticket,
     parent regclass, before timestamptz,
@@ -111,7 +123,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 22023 if the layout has no time, 23503 if rows of other tables refer to them, 25001 not READ COMMITTED, 25006 read-only, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 22023 if the layout has no time or is for another type, 23503 if rows of other tables refer to them, 25001 not READ COMMITTED, 25006 read-only, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
 
 -- Partitions by shard: see once/shard_ops.sql
 

@@ -50,6 +50,15 @@ LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION @extschema@.flake_settled_uuid() IS
 'up to where ids of flake_uuid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
 
+CREATE FUNCTION @extschema@.flake_settled_uuidv7(
+    generator regclass DEFAULT '@extschema@.flake_default_uuidv7')
+RETURNS uuid
+AS 'MODULE_PATHNAME', 'flake_settled_uuidv7'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED SUPPORT @extschema@._flake_settled_support;
+
+COMMENT ON FUNCTION @extschema@.flake_settled_uuidv7(regclass) IS
+'flake_settled(generator) for UUIDs of flake_uuidv7(): every one at or below it is of a transaction that has ended; errors: 22023 if ids of the generator are no such UUIDs, and those of flake_settled(generator)';
+
 CREATE FUNCTION @extschema@.flake_settled_objectid()
 RETURNS text
 AS 'MODULE_PATHNAME', 'flake_settled_objectid'
@@ -89,6 +98,6 @@ COMMENT ON COLUMN @extschema@.flake_unsettled.shard IS 'logical shard, in a layo
 COMMENT ON COLUMN @extschema@.flake_unsettled.pid IS 'the process; null if the transaction is prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.prepared IS 'the name that PREPARE TRANSACTION has given it; null if it is not prepared';
 COMMENT ON COLUMN @extschema@.flake_unsettled.since IS 'when the statement began that minted first from it; of a prepared transaction from before a restart when it was prepared';
-COMMENT ON COLUMN @extschema@.flake_unsettled.from_id IS 'its ids are not below this; null for wide ids';
+COMMENT ON COLUMN @extschema@.flake_unsettled.from_id IS 'its ids are not below this, of UUIDs of version 7 their flake_uuidv7_head(); null for other wide ids';
 COMMENT ON COLUMN @extschema@.flake_unsettled.from_time IS 'nor is their time before this; null without time';
 COMMENT ON COLUMN @extschema@.flake_unsettled.application_name IS 'the application of the process, as pg_stat_activity has it';

@@ -31,7 +31,7 @@ COMMENT ON VIEW @extschema@.flake_stat IS
 COMMENT ON COLUMN @extschema@.flake_stat.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_stat.shard IS 'logical shard; null: refusals before a shard came into it, of a generator''s first id while the clock was taken for wrong';
 COMMENT ON COLUMN @extschema@.flake_stat.issued IS 'ids handed out';
-COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last; null if none was';
+COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last, of UUIDs of version 7 its flake_uuidv7_head(); null if none was';
 COMMENT ON COLUMN @extschema@.flake_stat.last_time IS 'the time in last_id; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far last_time is ahead of the clock now; 0 if it is not; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.waits IS 'times that a caller had to wait for the clock';

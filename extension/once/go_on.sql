@@ -3,3 +3,4 @@
 SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default'::pg_catalog.regclass);
 SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_uuid'::pg_catalog.regclass);
 SELECT @extschema@.flake_ids(0, 0, '@extschema@.flake_default_objectid'::pg_catalog.regclass);
+SELECT @extschema@.flake_uuidv7s(0, 0, '@extschema@.flake_default_uuidv7'::pg_catalog.regclass);

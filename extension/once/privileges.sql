@@ -42,9 +42,9 @@ $revoke$;
 -- Anybody may mint, until USAGE is revoked from PUBLIC; the role that created the
 -- extension may afterwards, and may save and restore the horizons with pg_dump.
 GRANT USAGE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
-    @extschema@.flake_default_objectid TO PUBLIC;
+    @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO PUBLIC;
 GRANT ALL ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
-    @extschema@.flake_default_objectid TO @extowner@;
+    @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO @extowner@;
 
 -- It may save and restore the tables, too.
 GRANT SELECT, INSERT ON @extschema@.flake_shard_state, @extschema@.flake_leases TO @extowner@;

@@ -25,6 +25,14 @@ CREATE SEQUENCE @extschema@.flake_default_objectid AS bigint
 COMMENT ON SEQUENCE @extschema@.flake_default_objectid IS
 'the generator of flake_objectid(): last_value is a bound of what was handed out, as seconds since 1970 << 24 | counter';
 
+CREATE SEQUENCE @extschema@.flake_default_uuidv7 AS bigint
+    INCREMENT 9223372036854775807
+    MINVALUE -1152921504606846977 MAXVALUE 1152921504606846975 NO CYCLE;
+
+COMMENT ON SEQUENCE @extschema@.flake_default_uuidv7 IS
+'the generator of flake_uuidv7(): last_value is a bound of what was handed out, as milliseconds since 1970 << 12 | sequence';
+
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_uuid', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_objectid', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.flake_default_uuidv7', '');

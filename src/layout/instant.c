@@ -17,10 +17,6 @@
 #include "layout/instant.h"
 #include "layout/scan.h"
 
-/* timestamptz counts from 2000-01-01, epochs are published from 1970-01-01. */
-#define UNIX_EPOCH_US \
-	((UNIX_EPOCH_JDATE - POSTGRES_EPOCH_JDATE) * USECS_PER_DAY)
-
 /* The instants that the text form can name, as days from 1970-01-01. */
 #define MIN_EPOCH_DAY	(-719162)	/* 0001-01-01 */
 #define MAX_EPOCH_DAY	2932896 /* 9999-12-31 */
@@ -130,14 +126,14 @@ flake_instant_read(const char *text, TimestampTz *instant)
 
 	if (!parse_iso_8601(text, &unix_us) && !parse_unix_ms(text, &unix_us))
 		return false;
-	*instant = unix_us + UNIX_EPOCH_US;
+	*instant = unix_us + FLAKE_UNIX_EPOCH;
 	return true;
 }
 
 void
 flake_instant_print(TimestampTz instant, char text[FLAKE_INSTANT_LEN])
 {
-	int64		since_year_1 = instant - UNIX_EPOCH_US -
+	int64		since_year_1 = instant - FLAKE_UNIX_EPOCH -
 	MIN_EPOCH_DAY * USECS_PER_DAY;
 	int64		days = since_year_1 / USECS_PER_DAY;
 	int			second = (int) (since_year_1 % USECS_PER_DAY / USECS_PER_SEC);

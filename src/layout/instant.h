@@ -16,6 +16,10 @@
 
 #pragma GCC visibility push(hidden)
 
+/* 1970-01-01 as a timestamptz, which counts from 2000-01-01. */
+#define FLAKE_UNIX_EPOCH \
+	((UNIX_EPOCH_JDATE - POSTGRES_EPOCH_JDATE) * USECS_PER_DAY)
+
 /* Room for any instant's text. */
 #define FLAKE_INSTANT_LEN	64
 

@@ -28,7 +28,7 @@ low_bits(int bits)
 int32
 flake_layout_max_shard(const FlakeLayout *layout)
 {
-	int			bits = 0;
+	int			bits = layout->uuid_shard_bits;
 
 	for (int i = 0; i < layout->nparts; i++)
 		bits += layout->parts[i].bits;

@@ -15,6 +15,11 @@
  *			"the next id of this shard" is "one more", and the carry out of
  *			the sequence goes into the tick.  Minting works on packed values.
  *
+ * A layout of form=uuidv7 is one of UUIDs, and describes the time and the
+ * sequence at their beginning: the head of a UUID, which is also its packed
+ * value.  The shard comes behind that, outside of the 64 bits.  So for such a
+ * layout "id" is to be read as "head" throughout; its image of a shard is 0.
+ *
  * A layout may do without time.  Then its time field has no bits, the only
  * tick is 0, and packed values are numbers that count up.
  *
@@ -68,11 +73,19 @@ typedef struct FlakeLayout
 	FlakeField	sequence;
 	FlakeField	parts[FLAKE_MAX_PARTS]; /* of the shard number, the most
 										 * significant first */
-	uint8		zeros[2];
+	uint8		uuid_shard_bits;	/* form=uuidv7: of the shard, which is not
+									 * among the parts; else 0 */
+	uint8		zeros[1];
 } FlakeLayout;
 
 StaticAssertDecl(sizeof(FlakeLayout) == 216,
 				 "the size is as in CREATE TYPE flake_layout, without padding");
+
+/* form=uuidv7: how many bits of a UUID are what; sql/uuidv7.c says where. */
+#define FLAKE_UUIDV7_TIME_BITS		48
+#define FLAKE_UUIDV7_SEQUENCE_BITS	12
+#define FLAKE_UUIDV7_SHARD_BITS		13
+#define FLAKE_UUIDV7_UNIT_US		1000
 
 /* Below every packed value: none was handed out, or nothing is known yet. */
 #define FLAKE_PACKED_NONE	PG_INT64_MIN
@@ -127,6 +140,13 @@ flake_layout_has_time(const FlakeLayout *layout)
 	return layout->time.bits > 0;
 }
 
+/* Whether ids are UUIDs, of which a bigint can only be the head. */
+static inline bool
+flake_layout_is_uuid(const FlakeLayout *layout)
+{
+	return layout->uuid_shard_bits > 0;
+}
+
 /* The largest sequence number; the smallest is 0. */
 static inline int64
 flake_layout_max_sequence(const FlakeLayout *layout)
@@ -148,6 +168,16 @@ static inline int64
 flake_layout_min_tick(const FlakeLayout *layout)
 {
 	return flake_layout_has_time(layout) ? -flake_layout_max_tick(layout) - 1 : 0;
+}
+
+/*
+ * The first tick of the layout's lifetime: that of a UUID has no sign, though its
+ * head has room for one.
+ */
+static inline int64
+flake_layout_first_tick(const FlakeLayout *layout)
+{
+	return flake_layout_is_uuid(layout) ? 0 : flake_layout_min_tick(layout);
 }
 
 /*

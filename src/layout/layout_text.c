@@ -42,6 +42,7 @@ typedef struct Parser
 	bool		has_unit;
 	bool		has_start;
 	bool		has_block;
+	bool		has_form;
 } Parser;
 
 /* Notes what is wrong, and returns false for the caller to return. */
@@ -158,6 +159,16 @@ parse_block(Parser *parser, const char *value)
 	return true;
 }
 
+static bool
+parse_form(Parser *parser, const char *value)
+{
+	if (strcmp(value, "uuidv7") != 0)
+		return wrong(parser->error,
+					 "Write \"form=uuidv7\" for UUIDs, or leave it out for numbers.",
+					 "Form \"%s\" is unknown.", value);
+	return true;
+}
+
 /* Reads name=value.  The token is cut in two for it. */
 static bool
 parse_option(Parser *parser, char *token, char *equals_sign)
@@ -173,6 +184,7 @@ parse_option(Parser *parser, char *token, char *equals_sign)
 		{"unit", &parser->has_unit, parse_unit},
 		{"start", &parser->has_start, parse_start},
 		{"block", &parser->has_block, parse_block},
+		{"form", &parser->has_form, parse_form},
 	};
 
 	*equals_sign = '\0';
@@ -186,7 +198,7 @@ parse_option(Parser *parser, char *token, char *equals_sign)
 		*options[i].seen = true;
 		return options[i].parse(parser, equals_sign + 1);
 	}
-	return wrong(parser->error, "Options are epoch, unit, start and block.",
+	return wrong(parser->error, "Options are epoch, unit, start, block and form.",
 				 "There is no option \"%s\".", token);
 }
 
@@ -201,7 +213,7 @@ parse_field(Parser *parser, char *token, char *colon)
 
 	*colon = '\0';
 	if (parser->has_epoch || parser->has_unit || parser->has_start ||
-		parser->has_block)
+		parser->has_block || parser->has_form)
 		return wrong(parser->error, "Write all fields before the options.",
 					 "Field \"%s\" comes after an option.", token);
 	if (!is_field_name(token) || strlen(token) >= FLAKE_FIELD_NAME_LEN)
@@ -301,6 +313,40 @@ place_fields(Parser *parser)
 	return true;
 }
 
+/*
+ * form=uuidv7: the fields, the epoch and the unit are those of the UUID.  The
+ * shard is not among the 64 bits.
+ */
+static bool
+take_shard_out(Parser *parser)
+{
+	FlakeLayout *layout = parser->layout;
+	const FlakeField *shard = &layout->parts[0];
+
+	/* Till now, the shift is the field's number. */
+	if (layout->time.bits != FLAKE_UUIDV7_TIME_BITS ||
+		layout->sequence.bits != FLAKE_UUIDV7_SEQUENCE_BITS ||
+		layout->sequence.shift != 1 || layout->nparts != 1 ||
+		strcmp(shard->name, "shard") != 0 || shard->bits != FLAKE_UUIDV7_SHARD_BITS)
+		return wrong(parser->error,
+					 "Write \"uuidv7\", or \"ts:48 seq:12 shard:13 form=uuidv7\".",
+					 "The fields of form \"uuidv7\" are \"ts:48 seq:12 shard:13\", in this order.");
+	if (!parser->has_epoch)
+		layout->epoch = FLAKE_UNIX_EPOCH;
+	if (layout->epoch != FLAKE_UNIX_EPOCH)
+		return wrong(parser->error, "Write \"epoch=1970-01-01\", or leave it out.",
+					 "The time of form \"uuidv7\" counts from 1970.");
+	if (parser->has_unit && layout->unit_us != FLAKE_UUIDV7_UNIT_US)
+		return wrong(parser->error, "Write \"unit=1ms\", or leave it out.",
+					 "The time of form \"uuidv7\" counts milliseconds.");
+	parser->has_epoch = true;
+	layout->uuid_shard_bits = shard->bits;
+	memset(&layout->parts[0], 0, sizeof(FlakeField));
+	layout->nparts = 0;
+	parser->nfields--;
+	return true;
+}
+
 /* Checks what depends on several tokens, and fills in what was not given. */
 static bool
 finish(Parser *parser)
@@ -311,6 +357,8 @@ finish(Parser *parser)
 	if (layout->sequence.bits == 0)
 		return wrong(error, "Add a field such as \"seq:10\".",
 					 "There is no field \"seq\".");
+	if (parser->has_form && !take_shard_out(parser))
+		return false;
 	if (!place_fields(parser))
 		return false;
 
@@ -403,6 +451,9 @@ flake_layout_print(const FlakeLayout *layout, char text[FLAKE_LAYOUT_TEXT_LEN])
 
 	for (int i = 0; i < nfields; i++)
 		append(text, "%s:%d ", fields[i]->name, fields[i]->bits);
+
+	if (flake_layout_is_uuid(layout))
+		append(text, "shard:%d form=uuidv7 ", layout->uuid_shard_bits);
 
 	if (!flake_layout_has_time(layout))
 	{

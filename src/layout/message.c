@@ -28,6 +28,18 @@ flake_layout_name(const FlakeLayout *layout)
 	return name;
 }
 
+void
+flake_check_not_uuid(const FlakeLayout *layout)
+{
+	if (flake_layout_is_uuid(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("ids of layout \"%s\" are not of type bigint",
+						flake_layout_name(layout)),
+				 errdetail("They are UUIDs, and their shard is in no bigint."),
+				 errhint("Use flake_uuidv7_decode().")));
+}
+
 char *
 flake_duration(int64 us)
 {
@@ -60,7 +72,7 @@ flake_time_out_of_range(const FlakeLayout *layout, const char *hint)
 	TimestampTz starts = DT_NOBEGIN;
 	TimestampTz ends = DT_NOEND;
 
-	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
+	(void) flake_layout_tick_start(layout, flake_layout_first_tick(layout),
 								   &starts);
 	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
 								   &ends);
@@ -90,9 +102,9 @@ flake_lifetime_is_over(const FlakeLayout *layout, int64 now_tick)
 						   (long long) flake_layout_max_sequence(layout)),
 				 errhint("If fewer were used, the generator's sequence was set too high, with setval().")));
 
-	(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout), &start);
+	(void) flake_layout_tick_start(layout, flake_layout_first_tick(layout), &start);
 	(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1, &end);
-	if (now_tick < flake_layout_min_tick(layout))
+	if (now_tick < flake_layout_first_tick(layout))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("the lifetime of layout \"%s\" has not begun", name),

@@ -21,6 +21,9 @@
  */
 extern char *flake_layout_name(const FlakeLayout *layout);
 
+/* ERROR 22023 if ids are UUIDs: no bigint has their shard. */
+extern void flake_check_not_uuid(const FlakeLayout *layout);
+
 /* A duration, to the millisecond; palloc'd. */
 extern char *flake_duration(int64 us);
 

@@ -128,6 +128,12 @@ const FlakePreset flake_presets[] =
 		"flakeid: ids below 2^53, exact as JavaScript numbers"
 	},
 	{
+		/* what of rand_a and rand_b has which meaning is flakeid's choice */
+		"uuidv7",
+		"ts:48 seq:12 shard:13 form=uuidv7 epoch=1970-01-01 unit=1ms start=zero",
+		"UUID version 7, RFC 9562, sections 5.7, 6.2 (method 1) and 6.4"
+	},
+	{
 		"segment",
 		"seq:63 block=10000",
 		"Hazelcast IdGenerator, Leaf segment mode, Redis INCR"

@@ -40,8 +40,9 @@
 #include "utils/syscache.h"
 
 /*
- * The extension's own generators.  UUIDs and ObjectIDs have no shard: what
- * stands there is not minted but added to the id (see sql/wide.c).
+ * The extension's own generators.  Boundary's UUIDs and ObjectIDs have
+ * no shard: what stands there is not minted but added to the id (see
+ * sql/wide.c).
  */
 static const struct
 {
@@ -61,6 +62,10 @@ static const struct
 	[FLAKE_OBJECTID] = {
 		"flake_default_objectid",
 		"ts:32 seq:24 epoch=1970-01-01 unit=1s start=continue"
+	},
+	[FLAKE_UUIDV7] = {
+		"flake_default_uuidv7",
+		"ts:48 seq:12 shard:13 form=uuidv7 epoch=1970-01-01 unit=1ms start=zero"
 	},
 };
 

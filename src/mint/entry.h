@@ -42,7 +42,8 @@
 #define FLAKE_DEFAULT	((Oid) 0)	/* of 64-bit ids */
 #define FLAKE_UUID		((Oid) 1)	/* of flake_uuid() */
 #define FLAKE_OBJECTID	((Oid) 2)	/* of flake_objectid() */
-#define FLAKE_BUILTINS	3
+#define FLAKE_UUIDV7	((Oid) 3)	/* of flake_uuidv7() */
+#define FLAKE_BUILTINS	4
 
 typedef struct FlakeKey
 {

@@ -19,14 +19,9 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/htup_details.h"
 #include "access/parallel.h"
-#include "access/stratnum.h"
-#include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
-#include "catalog/pg_extension.h"
 #include "common/hashfn.h"
 #include "compat.h"
 #include "layout/layout.h"
@@ -40,15 +35,13 @@
 #include "mint/restore.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
+#include "mint/version.h"
 #include "storage/lmgr.h"
 #include "utils/acl.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/syscache.h"
 
@@ -65,6 +58,7 @@
 
 Generator	flake_builtin_generators[FLAKE_BUILTINS];
 Generator  *flake_recent_generator = NULL;
+Generator  *flake_recent_uuid_generator = NULL;
 
 /* The other generators that this session has used, by their sequences. */
 static HTAB *named_generators = NULL;
@@ -226,45 +220,6 @@ check_usage(Generator *generator)
 	generator->user = user;
 }
 
-/*
- * Says so, once in a session, if the extension's SQL objects are not of the
- * library's version: its package was updated, and the extension was not yet.
- * That is no reason to stop minting.
- */
-static void
-check_version(void)
-{
-	static bool is_checked = false;
-	Relation	extensions;
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-
-	if (is_checked)
-		return;
-	is_checked = true;
-	extensions = table_open(ExtensionRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber,
-				F_NAMEEQ, CStringGetDatum("flakeid"));
-	/* The table has a few rows: to open its index takes longer. */
-	scan = systable_beginscan(extensions, InvalidOid, false, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-	{
-		bool		isnull;
-		char	   *version = TextDatumGetCString(heap_getattr(tuple, Anum_pg_extension_extversion,
-															   RelationGetDescr(extensions), &isnull));
-
-		if (strcmp(version, FLAKE_VERSION) != 0)
-			ereport(WARNING,
-					(errmsg("extension \"flakeid\" has version %s, but its library is for version %s",
-							version, FLAKE_VERSION),
-					 errhint("Execute ALTER EXTENSION flakeid UPDATE.")));
-	}
-	systable_endscan(scan);
-	table_close(extensions, AccessShareLock);
-}
-
 /* ERROR unless the current user has one of two privileges on the generator. */
 static void
 check_select_or_usage(const Generator *generator)
@@ -311,7 +266,7 @@ look_up(Generator *generator, Oid function, bool to_read)
 	flake_generator_check_sequence(generator->sequence, &generator->layout);
 	if (!flake_layout_has_time(&generator->layout))
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
-	check_version();
+	flake_check_version();
 	generator->valid = before == invalidations;
 }
 
@@ -378,28 +333,6 @@ flake_generator_prepare(Generator *generator, Oid function)
 		register_minting(generator);
 }
 
-static Generator *
-get_without_minting(Oid sequence, Oid function, bool to_read)
-{
-	if (flake_recent_generator == NULL ||
-		flake_recent_generator->sequence != sequence)
-		flake_recent_generator = flake_generator_find(sequence, function);
-	make_ready(flake_recent_generator, function, to_read);
-	return flake_recent_generator;
-}
-
-Generator *
-flake_generator_look(Oid sequence, Oid function)
-{
-	return get_without_minting(sequence, function, false);
-}
-
-Generator *
-flake_generator_read(Oid sequence, Oid function)
-{
-	return get_without_minting(sequence, function, true);
-}
-
 /* Frees what must be looked up again anyway, dropped generators among it. */
 static void
 forget_invalid_generators(void)
@@ -418,13 +351,16 @@ forget_invalid_generators(void)
 	}
 }
 
-Generator *
-flake_generator_find(Oid sequence, Oid function)
+/* The generator that a sequence is, which need not be valid. */
+static Generator *
+find(Oid sequence, Oid function)
 {
 	Generator  *generator = known_generator(sequence);
 	Oid			key;
 
-	if (generator != NULL && generator->valid)
+	if (generator != NULL &&
+		(generator->valid || generator == flake_recent_generator ||
+		 generator == flake_recent_uuid_generator))
 		return generator;
 	key = flake_generator_key(sequence, function);
 	if (key != sequence)
@@ -443,6 +379,7 @@ flake_generator_find(Oid sequence, Oid function)
 									   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
 	flake_recent_generator = NULL;
+	flake_recent_uuid_generator = NULL;
 	forget_invalid_generators();
 
 	generator = hash_search(named_generators, &sequence, HASH_ENTER, NULL);
@@ -450,6 +387,69 @@ flake_generator_find(Oid sequence, Oid function)
 	generator->sequence = sequence;
 	generator->key = sequence;
 	return generator;
+}
+
+/* Keeps it for the fast path of its kind. */
+static void
+remember(Generator *generator)
+{
+	bool		is_uuid = flake_layout_is_uuid(&generator->layout);
+	Generator **other = is_uuid ? &flake_recent_generator : &flake_recent_uuid_generator;
+
+	if (*other == generator)
+		*other = NULL;			/* its OID has been another generator's */
+	*(is_uuid ? &flake_recent_uuid_generator : &flake_recent_generator) = generator;
+}
+
+/* ERROR: ids of the generator are of the other kind. */
+static void
+refuse_kind(const Generator *generator)
+{
+	if (flake_layout_is_uuid(&generator->layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("ids of generator \"%s\" are not of type bigint",
+						get_rel_name(generator->sequence)),
+				 errhint("Use flake_uuidv7().")));
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("ids of generator \"%s\" are not UUIDs of version 7",
+					get_rel_name(generator->sequence)),
+			 errhint("Use a generator whose layout is \"uuidv7\".")));
+}
+
+void
+flake_generator_find_ready(Oid sequence, Oid function, bool is_uuid)
+{
+	Generator  *generator = find(sequence, function);
+
+	if (!flake_generator_is_ready(generator))
+		flake_generator_prepare(generator, function);
+	remember(generator);
+	if (flake_layout_is_uuid(&generator->layout) != is_uuid)
+		refuse_kind(generator);
+}
+
+static Generator *
+get_without_minting(Oid sequence, Oid function, bool to_read)
+{
+	Generator  *generator = find(sequence, function);
+
+	make_ready(generator, function, to_read);
+	remember(generator);
+	return generator;
+}
+
+Generator *
+flake_generator_look(Oid sequence, Oid function)
+{
+	return get_without_minting(sequence, function, false);
+}
+
+Generator *
+flake_generator_read(Oid sequence, Oid function)
+{
+	return get_without_minting(sequence, function, true);
 }
 
 void
@@ -466,7 +466,6 @@ flake_generator_check_shard(const FlakeLayout *layout, int32 shard)
 						 flake_layout_max_shard(layout))));
 }
 
-/* Makes generator->recent the slot of a shard. */
 void
 flake_generator_find_slot(Generator *generator, int32 shard)
 {

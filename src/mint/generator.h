@@ -19,12 +19,6 @@
 
 #pragma GCC visibility push(hidden)
 
-/*
- * The version of the SQL objects that this library is for: default_version in
- * flakeid.control.
- */
-#define FLAKE_VERSION	"1.0"
-
 /* Where a shard's slot is, and its number's bits at their places in an id. */
 typedef struct GeneratorSlot
 {
@@ -52,11 +46,16 @@ typedef struct Generator
 /* The extension's own generators; what they say is for generator.c to keep. */
 extern Generator flake_builtin_generators[FLAKE_BUILTINS];
 
-/* The generator that flake_generator_get() returned last, or NULL. */
+/*
+ * The generators that flake_generator_get() and flake_generator_get_uuid() returned
+ * last, or NULL.  Each is of the kind that its function returns, so that only its
+ * slow path looks.
+ */
 extern Generator *flake_recent_generator;
+extern Generator *flake_recent_uuid_generator;
 
 /* The slow paths of the functions below. */
-extern Generator *flake_generator_find(Oid sequence, Oid function);
+extern void flake_generator_find_ready(Oid sequence, Oid function, bool is_uuid);
 extern void flake_generator_prepare(Generator *generator, Oid function);
 extern void flake_generator_find_slot(Generator *generator, int32 shard);
 
@@ -81,8 +80,9 @@ flake_generator_is_ready(const Generator *generator)
 
 /*
  * A generator of the extension's own, ready for the current user to mint from, and
- * the transaction registered as one that does (S1): key is FLAKE_DEFAULT, FLAKE_UUID or FLAKE_OBJECTID.  function is a function
- * of the extension: the generator is in its schema.
+ * the transaction registered as one that does (S1): key is FLAKE_DEFAULT or another
+ * of these.  function is a function of the extension: the generator is in its
+ * schema.
  *
  * As with nextval(), the sequence stays locked until the end of the
  * transaction.
@@ -103,17 +103,27 @@ flake_generator_builtin(Oid key, Oid function)
 
 /*
  * The generator that a sequence is, in the same way.  ERROR 42809 if it is
- * none.
+ * none, 22023 if its ids are UUIDs.
  */
 static inline Generator *
 flake_generator_get(Oid sequence, Oid function)
 {
 	if (unlikely(flake_recent_generator == NULL ||
-				 flake_recent_generator->sequence != sequence))
-		flake_recent_generator = flake_generator_find(sequence, function);
-	if (unlikely(!flake_generator_is_ready(flake_recent_generator)))
-		flake_generator_prepare(flake_recent_generator, function);
+				 flake_recent_generator->sequence != sequence ||
+				 !flake_generator_is_ready(flake_recent_generator)))
+		flake_generator_find_ready(sequence, function, false);
 	return flake_recent_generator;
+}
+
+/* The same for one whose ids are UUIDs; ERROR 22023 if they are bigints. */
+static inline Generator *
+flake_generator_get_uuid(Oid sequence, Oid function)
+{
+	if (unlikely(flake_recent_uuid_generator == NULL ||
+				 flake_recent_uuid_generator->sequence != sequence ||
+				 !flake_generator_is_ready(flake_recent_uuid_generator)))
+		flake_generator_find_ready(sequence, function, true);
+	return flake_recent_uuid_generator;
 }
 
 /*

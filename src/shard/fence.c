@@ -331,12 +331,15 @@ int32
 flake_shard_of_node(const FlakeLayout *layout)
 {
 	CitusNode	node = flake_citus_node();
+	const char *function_name = flake_layout_is_uuid(layout) ? "flake_uuidv7" : "flake_id";
 
 	if (node.place == CITUS_IS_ABSENT)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no shard is set"),
-				 errdetail("flake_id() without an argument takes its shard from the setting \"flakeid.shard\"."),
-				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call flake_id(shard).")));
+				 errdetail("%s() without an argument takes its shard from the setting \"flakeid.shard\".",
+						   function_name),
+				 errhint("Set it, for example with ALTER DATABASE ... SET flakeid.shard = 5, or call %s(shard).",
+						 function_name)));
 	return flake_citus_shard(node, layout);
 }

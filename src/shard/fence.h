@@ -41,8 +41,9 @@ extern void flake_shard_check(Generator *generator, const GeneratorSlot *slot,
 extern int32 flake_shard_of_node(const FlakeLayout *layout);
 
 /*
- * The shard that flake_id() mints without being told which.  ERROR 55000 if there
- * is none, 22003 if it is this node's group in Citus, and the layout has fewer.
+ * The shard that flake_id() and flake_uuidv7() mint without being told which.  ERROR
+ * 55000 if there is none, 22003 if it is this node's group in Citus, and the layout
+ * has fewer.
  */
 static inline int32
 flake_shard_of_server(const FlakeLayout *layout)

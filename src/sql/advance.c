@@ -84,7 +84,9 @@ flake_advance(PG_FUNCTION_ARGS)
 	advance.above = flake_layout_packed_up_to(&generator->layout, above);
 	if (advance.above > flake_horizon_floor(&generator->horizon))
 		advance.above = flake_packed_to_exceed(&generator->layout, above, NULL, true,
-											   "Use a generator whose layout is flake_layout_above(layout, id).");
+											   flake_layout_is_uuid(&generator->layout)
+											   ? "Wait until that time has come."
+											   : "Use a generator whose layout is flake_layout_above(layout, id).");
 	if (advance.above == FLAKE_PACKED_NONE)
 		PG_RETURN_VOID();
 

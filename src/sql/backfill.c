@@ -34,6 +34,7 @@ begin(Oid sequence, int32 shard, Oid function)
 													 "flake_backfill()", ACL_UPDATE);
 	Backfill   *backfill;
 
+	flake_check_not_uuid(&generator->layout);
 	flake_check_has_time(&generator->layout);
 	flake_generator_check_shard(&generator->layout, shard);
 	backfill = flake_backfill_begin(sequence, &generator->layout, shard, function);
@@ -51,7 +52,7 @@ past_tick(const FlakeLayout *layout, TimestampTz ts)
 	if (TIMESTAMP_NOT_FINITE(ts))
 		flake_time_out_of_range(layout, hint);
 	tick = flake_layout_tick_at(layout, ts);
-	if (tick < flake_layout_min_tick(layout) || tick > flake_layout_max_tick(layout))
+	if (tick < flake_layout_first_tick(layout) || tick > flake_layout_max_tick(layout))
 		flake_time_out_of_range(layout, hint);
 
 	/* The time at which the statement began costs nothing. */

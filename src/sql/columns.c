@@ -27,11 +27,13 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "layout/layout.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "parser/parse_func.h"
 #include "sql/columns.h"
 #include "sql/stored_call.h"
+#include "sql/uuidv7.h"
 #include "trust/search.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -55,6 +57,8 @@ static const struct
 	{"flake_id", FLAKE_DEFAULT, 1},
 	{"flake_uuid", FLAKE_UUID, 0},
 	{"flake_objectid", FLAKE_OBJECTID, 0},
+	{"flake_uuidv7", FLAKE_UUIDV7, 0},
+	{"flake_uuidv7", FLAKE_UUIDV7, 1},
 };
 
 /* The list, with a column added, which may be in it. */
@@ -208,11 +212,11 @@ flake_columns(PG_FUNCTION_ARGS)
 /* Searches a column that takes its values from a generator. */
 static void
 search_column(Relation rel, AttrNumber attribute, int64 below, Oid function,
-			  LiveIds *live)
+			  FlakeUuidReader read_uuid, LiveIds *live)
 {
 	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
 								(long long) below);
-	Search		search = flake_search_tree(rel, attribute, below, hint, function);
+	Search		search = flake_search_tree(rel, attribute, below, hint, function, read_uuid);
 
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))
@@ -226,7 +230,12 @@ LiveIds
 flake_find_live_ids(Oid sequence, int64 below, Oid function)
 {
 	LiveIds		live = {0};
+	FlakeLayout layout;
+	FlakeUuidReader read_uuid;
 	ListCell   *lc;
+
+	(void) flake_generator_layout(sequence, function, false, &layout);
+	read_uuid = flake_layout_is_uuid(&layout) ? flake_uuidv7_read : NULL;
 
 	foreach(lc, flake_find_columns(sequence, function))
 	{
@@ -242,7 +251,7 @@ flake_find_live_ids(Oid sequence, int64 below, Oid function)
 			continue;
 		if (!TupleDescAttr(RelationGetDescr(rel),
 						   column->objectSubId - 1)->attisdropped)
-			search_column(rel, column->objectSubId, below, function, &live);
+			search_column(rel, column->objectSubId, below, function, read_uuid, &live);
 		relation_close(rel, NoLock);
 	}
 	return live;

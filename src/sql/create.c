@@ -226,7 +226,9 @@ flake_create_generator(PG_FUNCTION_ARGS)
 	layout = *FLAKE_GETARG_LAYOUT(1);
 	if (!PG_ARGISNULL(2))
 		above = flake_packed_to_exceed(&layout, PG_GETARG_INT64(2), NULL, true,
-									   "Pass flake_layout_above(layout, id) for the layout.");
+									   flake_layout_is_uuid(&layout)
+									   ? "Wait until that time has come, or leave out \"after\"."
+									   : "Pass flake_layout_above(layout, id) for the layout.");
 
 	address = create_sequence(name, &layout);
 	flake_layout_print(&layout, label);

@@ -19,6 +19,7 @@
 #include "mint/definition.h"
 #include "mint/generator.h"
 #include "mint/horizon_page.h"
+#include "mint/version.h"
 #include "miscadmin.h"
 #include "settings.h"
 #include "storage/lmgr.h"

@@ -169,8 +169,11 @@ read_layouts(Look *look)
 	while ((generator = hash_seq_search(&scan)) != NULL)
 	{
 		generator->sequence = flake_generator_sequence(generator->key, look->function);
+
+		/* UUIDs are not looked for. */
 		generator->exists = flake_generator_layout(generator->sequence, look->function,
-												   true, &generator->layout);
+												   true, &generator->layout) &&
+			!flake_layout_is_uuid(&generator->layout);
 	}
 }
 

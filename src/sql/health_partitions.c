@@ -32,6 +32,7 @@
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
 #include "sql/stored_call.h"
+#include "sql/uuidv7.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -43,7 +44,10 @@
 
 PG_FUNCTION_INFO_V1(flake_health_partitions);
 
-/* Ids from lower to below upper; PG_INT64_MAX if there is no upper bound. */
+/*
+ * Ids, or heads of UUIDs, from lower to below upper; PG_INT64_MAX if there is no
+ * upper bound.
+ */
 typedef struct IdRange
 {
 	int64		lower;
@@ -58,7 +62,7 @@ typedef struct IdTable
 	FlakeLayout layout;			/* of the ids in it */
 } IdTable;
 
-/* A bound of a partition; false if it is none of one bigint. */
+/* A bound of a partition; false if it is none of one bigint or UUID. */
 static bool
 read_bound(List *datums, int64 *bound)
 {
@@ -80,7 +84,14 @@ read_bound(List *datums, int64 *bound)
 			break;
 	}
 	value = castNode(Const, datum->value);
-	if (value->consttype != INT8OID || value->constisnull)
+	if (value->constisnull)
+		return false;
+	if (value->consttype == UUIDOID)
+	{
+		*bound = flake_uuidv7_first_head(DatumGetUUIDP(value->constvalue));
+		return true;
+	}
+	if (value->consttype != INT8OID)
 		return false;
 	*bound = DatumGetInt64(value->constvalue);
 	return true;
@@ -110,7 +121,7 @@ read_range(Oid partition, IdRange *range)
 	return result;
 }
 
-/* The generator that a default calls flake_id() of, or InvalidOid. */
+/* The generator that a default calls flake_id() or flake_uuidv7() of, or InvalidOid. */
 static Oid
 minted_from(Oid relation, AttrNumber attribute, Oid function)
 {
@@ -119,6 +130,7 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 	SysScanDesc scan;
 	HeapTuple	tuple;
 	FuncExpr   *call = NULL;
+	bool		is_uuid = false;
 	Const	   *generator;
 
 	ScanKeyInit(&keys[0], Anum_pg_attrdef_adrelid, BTEqualStrategyNumber,
@@ -134,7 +146,7 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 										 RelationGetDescr(defaults), &isnull);
 
 		if (!isnull)
-			call = flake_stored_minting(nodes, function);
+			call = flake_stored_minting(nodes, function, &is_uuid);
 	}
 	systable_endscan(scan);
 	table_close(defaults, AccessShareLock);
@@ -142,7 +154,7 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 		return InvalidOid;
 
 	if (list_length(call->args) < 2)
-		return flake_generator_sequence(FLAKE_DEFAULT, function);
+		return flake_generator_sequence(is_uuid ? FLAKE_UUIDV7 : FLAKE_DEFAULT, function);
 	if (!IsA(lsecond(call->args), Const))
 		return InvalidOid;
 	generator = lsecond_node(Const, call->args);
@@ -155,15 +167,16 @@ minted_from(Oid relation, AttrNumber attribute, Oid function)
 static bool
 is_by_time(Form_pg_partitioned_table form, Oid function, IdTable *table)
 {
+	Oid			type;
 	Oid			generator;
 
 	table->relation = form->partrelid;
 	if (form->partstrat != PARTITION_STRATEGY_RANGE || form->partnatts != 1)
 		return false;
 	table->attribute = form->partattrs.values[0];
-	if (table->attribute <= InvalidAttrNumber ||	/* an expression */
-		get_atttype(table->relation, table->attribute) != INT8OID)
-		return false;
+	if (table->attribute <= InvalidAttrNumber)
+		return false;			/* an expression */
+	type = get_atttype(table->relation, table->attribute);
 
 	/* The first makes sure that the second finds it. */
 	if (get_rel_relkind(table->relation) != RELKIND_PARTITIONED_TABLE ||
@@ -172,7 +185,8 @@ is_by_time(Form_pg_partitioned_table form, Oid function, IdTable *table)
 	generator = minted_from(table->relation, table->attribute, function);
 	return OidIsValid(generator) &&
 		flake_generator_layout(generator, function, true, &table->layout) &&
-		flake_layout_has_time(&table->layout);
+		flake_layout_has_time(&table->layout) &&
+		type == (flake_layout_is_uuid(&table->layout) ? UUIDOID : INT8OID);
 }
 
 /*
@@ -326,8 +340,8 @@ add_row(ReturnSetInfo *result, const IdTable *table, bool has_default)
  *	returns setof record (relation regclass, covered_until timestamptz,
  *	last_since timestamptz, lacks_present boolean, has_default boolean)
  *
- * The tables by range of ids with a time, that flake_id() mints by default, which
- * lack partitions from some time on; when the last partition before that begins,
+ * The tables by range of ids with a time, that flake_id() or flake_uuidv7() mints by
+ * default, which lack partitions from some time on; when the last partition before that begins,
  * if there is one; and whether they lack one for the present.
  */
 Datum

@@ -68,8 +68,10 @@ flake_timestamp(PG_FUNCTION_ARGS)
 Datum
 flake_shard_of(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT32(flake_layout_shard(FLAKE_GETARG_LAYOUT(1),
-									   PG_GETARG_INT64(0)));
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+
+	flake_check_not_uuid(layout);
+	PG_RETURN_INT32(flake_layout_shard(layout, PG_GETARG_INT64(0)));
 }
 
 /* flake_sequence(id bigint, layout flake_layout) returns bigint */
@@ -98,6 +100,7 @@ flake_decode(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 
+	flake_check_not_uuid(layout);
 	if (flake_layout_has_time(layout))
 		values[0] = TimestampTzGetDatum(id_timestamp(layout, id));
 	else
@@ -154,6 +157,8 @@ flake_fields(PG_FUNCTION_ARGS)
 	int			nfields = flake_layout_fields(layout, fields);
 	StringInfoData json;
 
+	flake_check_not_uuid(layout);
+
 	/* The names of fields need no escapes. */
 	initStringInfo(&json);
 	for (int i = 0; i < nfields; i++)
@@ -201,6 +206,7 @@ flake_explain(PG_FUNCTION_ARGS)
 				bits,
 				numbers;
 
+	flake_check_not_uuid(layout);
 	initStringInfo(&names);
 	initStringInfo(&bits);
 	initStringInfo(&numbers);
@@ -273,11 +279,12 @@ flake_make(PG_FUNCTION_ARGS)
 	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(3);
 	int64		tick;
 
+	flake_check_not_uuid(layout);
 	flake_check_has_time(layout);
 	if (TIMESTAMP_NOT_FINITE(ts))
 		time_out_of_range(layout);
 	tick = flake_layout_tick_at(layout, ts);
-	if (tick < flake_layout_min_tick(layout) ||
+	if (tick < flake_layout_first_tick(layout) ||
 		tick > flake_layout_max_tick(layout))
 		time_out_of_range(layout);
 	check_part(layout, "shard", shard, flake_layout_max_shard(layout));
@@ -309,7 +316,7 @@ last_id(const FlakeLayout *layout)
 static int64
 tick_at(const FlakeLayout *layout, TimestampTz ts)
 {
-	int64		before = flake_layout_min_tick(layout) - 1;
+	int64		before = flake_layout_first_tick(layout) - 1;
 	int64		after = flake_layout_max_tick(layout) + 1;
 	int64		tick;
 
@@ -335,7 +342,7 @@ flake_floor(PG_FUNCTION_ARGS)
 	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
 	if (tick > flake_layout_max_tick(layout))
 		PG_RETURN_INT64(last_id(layout));
-	PG_RETURN_INT64(first_id(layout, Max(tick, flake_layout_min_tick(layout))));
+	PG_RETURN_INT64(first_id(layout, Max(tick, flake_layout_first_tick(layout))));
 }
 
 /*
@@ -375,7 +382,7 @@ flake_upper(PG_FUNCTION_ARGS)
 	tick = tick_at(layout, PG_GETARG_TIMESTAMPTZ(0));
 
 	/* Before the layout's lifetime there is no id. */
-	if (tick < flake_layout_min_tick(layout))
+	if (tick < flake_layout_first_tick(layout))
 		PG_RETURN_INT64(PG_INT64_MIN);
 	if (tick >= flake_layout_max_tick(layout))
 		PG_RETURN_INT64(last_id(layout));

@@ -109,7 +109,7 @@ flake_layout_info(PG_FUNCTION_ARGS)
 		TimestampTz starts = DT_NOBEGIN;
 		TimestampTz ends = DT_NOEND;
 
-		(void) flake_layout_tick_start(layout, flake_layout_min_tick(layout),
+		(void) flake_layout_tick_start(layout, flake_layout_first_tick(layout),
 									   &starts);
 		(void) flake_layout_tick_start(layout, flake_layout_max_tick(layout) + 1,
 									   &ends);
@@ -150,6 +150,13 @@ flake_layout_above(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("layout \"%s\" has no time", flake_layout_name(layout)),
+				 errhint("Let a generator begin above an id with flake_create_generator(name, layout, after).")));
+	if (flake_layout_is_uuid(layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("epoch of layout \"%s\" cannot be moved",
+						flake_layout_name(layout)),
+				 errdetail("The time of UUIDs counts from 1970."),
 				 errhint("Let a generator begin above an id with flake_create_generator(name, layout, after).")));
 	if (TIMESTAMP_NOT_FINITE(reserved) || reserved < now)
 		ereport(ERROR,

@@ -24,39 +24,50 @@
 #include "common/hashfn.h"
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "layout/layout_type.h"
+#include "layout/message.h"
 #include "layout/preset.h"
 #include "nodes/parsenodes.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-PG_FUNCTION_INFO_V1(flake_check_partitioned);
+PG_FUNCTION_INFO_V1(flake_partition_layout);
 PG_FUNCTION_INFO_V1(flake_shard_hash);
 
-/* Whether a relation is PARTITION BY RANGE of one column of type bigint. */
-static bool
-is_partitioned_by_id(Oid relation)
+/* The type of the one column that a relation is PARTITION BY RANGE of; or InvalidOid. */
+static Oid
+type_of_key(Oid relation)
 {
 	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relation));
 	Form_pg_partitioned_table form;
-	bool		result;
+	Oid			type = InvalidOid;
 
 	if (!HeapTupleIsValid(tuple))
-		return false;
+		return InvalidOid;
 	form = (Form_pg_partitioned_table) GETSTRUCT(tuple);
-	result = form->partstrat == PARTITION_STRATEGY_RANGE && form->partnatts == 1 &&
-		get_atttype(relation, form->partattrs.values[0]) == INT8OID;
+	if (form->partstrat == PARTITION_STRATEGY_RANGE && form->partnatts == 1)
+		type = get_atttype(relation, form->partattrs.values[0]);
 	ReleaseSysCache(tuple);
-	return result;
+	return type;
 }
 
-/* _flake_check_partitioned(parent regclass) returns void */
+/*
+ * _flake_partition_layout(parent regclass, layout flake_layout) returns flake_layout
+ *
+ * A column of type uuid says by itself that its ids are UUIDs.  The layout is
+ * 'instagram' then, which stands for one that was left out.
+ */
 Datum
-flake_check_partitioned(PG_FUNCTION_ARGS)
+flake_partition_layout(PG_FUNCTION_ARGS)
 {
 	Oid			parent = PG_GETARG_OID(0);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(1);
+	Oid			type = type_of_key(parent);
+	FlakeLayout left_out = flake_preset_layout(flake_preset_find("instagram"));
+	FlakeLayout *uuidv7;
 
-	if (!is_partitioned_by_id(parent))
+	if (type != INT8OID && type != UUIDOID)
 	{
 		char	   *name = get_rel_name(parent);
 
@@ -64,9 +75,20 @@ flake_check_partitioned(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not partitioned by range of an id",
 						name != NULL ? name : psprintf("%u", parent)),
-				 errhint("Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint.")));
+				 errhint("Use CREATE TABLE ... PARTITION BY RANGE (id), with a column of type bigint or uuid.")));
 	}
-	PG_RETURN_VOID();
+	if (flake_layout_is_uuid(layout) ? type != UUIDOID
+		: type == UUIDOID && memcmp(layout, &left_out, sizeof(FlakeLayout)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("ids of layout \"%s\" are not of type %s",
+						flake_layout_name(layout), format_type_be(type)),
+				 errhint("Leave out the layout for a column of type uuid, and for one of type bigint give that of its ids.")));
+	if (type == INT8OID)
+		PG_RETURN_POINTER(layout);
+	uuidv7 = palloc(sizeof(FlakeLayout));
+	*uuidv7 = flake_preset_layout(flake_preset_find("uuidv7"));
+	FLAKE_RETURN_LAYOUT(uuidv7);
 }
 
 /*

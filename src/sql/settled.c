@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "nodes/supportnodes.h"
+#include "sql/uuidv7.h"
 #include "sql/wide.h"
 #include "storage/lmgr.h"
 #include "trust/relation.h"
@@ -37,6 +38,7 @@ PG_FUNCTION_INFO_V1(flake_settled);
 PG_FUNCTION_INFO_V1(flake_settled_of_shard);
 PG_FUNCTION_INFO_V1(flake_settled_uuid);
 PG_FUNCTION_INFO_V1(flake_settled_objectid);
+PG_FUNCTION_INFO_V1(flake_settled_uuidv7);
 PG_FUNCTION_INFO_V1(flake_settled_support);
 PG_FUNCTION_INFO_V1(flake_tail);
 PG_FUNCTION_INFO_V1(flake_tail_of_shard);
@@ -189,6 +191,25 @@ flake_settled_objectid(PG_FUNCTION_ARGS)
 	if (!find_wide_bound(FLAKE_OBJECTID, fcinfo, &tick))
 		PG_RETURN_NULL();
 	PG_RETURN_TEXT_P(flake_last_objectid(tick));
+}
+
+/* flake_settled_uuidv7(generator regclass) returns uuid */
+Datum
+flake_settled_uuidv7(PG_FUNCTION_ARGS)
+{
+	Generator  *generator = get_generator(fcinfo, 0);
+	SettledBound bound;
+
+	if (!flake_layout_is_uuid(&generator->layout))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("ids of generator \"%s\" are not UUIDs of version 7",
+						get_rel_name(generator->sequence)),
+				 errhint("Use flake_settled().")));
+	bound = flake_settled_find(generator, FLAKE_EVERY_SHARD);
+	if (!bound.is_known)
+		PG_RETURN_NULL();
+	PG_RETURN_UUID_P(flake_last_uuidv7(bound.bound));
 }
 
 /* Whether this transaction has changed the sequence, and cannot ask before it commits. */

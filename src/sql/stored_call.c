@@ -90,10 +90,13 @@ own_call(Node *node, const char *name, Oid function)
 }
 
 FuncExpr *
-flake_stored_minting(Datum nodes, Oid function)
+flake_stored_minting(Datum nodes, Oid function, bool *is_uuid)
 {
-	return own_call(strip_implicit_coercions(read_tree(nodes, LONGEST_DEFAULT)),
-					"flake_id", function);
+	Node	   *node = strip_implicit_coercions(read_tree(nodes, LONGEST_DEFAULT));
+	FuncExpr   *call = own_call(node, "flake_id", function);
+
+	*is_uuid = call == NULL;
+	return *is_uuid ? own_call(node, "flake_uuidv7", function) : call;
 }
 
 /* A constant of a type, which is not null, or NULL. */
@@ -110,13 +113,15 @@ constant(Node *node, Oid type)
 /*
  * _flake_minted_shard(expression pg_node_tree) returns int
  *
- * The shard of a default flake_id(shard) or flake_id(shard, generator), with
- * constants; null for anything else.
+ * The shard of a default flake_id(shard) or flake_id(shard, generator), or of
+ * flake_uuidv7() in their place, with constants; null for anything else.
  */
 Datum
 flake_minted_shard(PG_FUNCTION_ARGS)
 {
-	FuncExpr   *call = flake_stored_minting(PG_GETARG_DATUM(0), fcinfo->flinfo->fn_oid);
+	bool		is_uuid;
+	FuncExpr   *call = flake_stored_minting(PG_GETARG_DATUM(0), fcinfo->flinfo->fn_oid,
+											&is_uuid);
 	Const	   *shard;
 
 	if (call == NULL || call->args == NIL ||

@@ -22,10 +22,11 @@
 extern bool flake_is_own_function(Oid other, Oid function);
 
 /*
- * The call of flake_id() that a default consists of, but for coercions that nobody
- * has written; NULL if it is anything else.  nodes is a pg_node_tree.
+ * The call of flake_id() or flake_uuidv7() that a default consists of, but for
+ * coercions that nobody has written, and which of the two; NULL if it is anything
+ * else.  nodes is a pg_node_tree.
  */
-extern FuncExpr *flake_stored_minting(Datum nodes, Oid function);
+extern FuncExpr *flake_stored_minting(Datum nodes, Oid function, bool *is_uuid);
 
 #pragma GCC visibility pop
 

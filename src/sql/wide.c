@@ -34,6 +34,7 @@
 #include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "layout/instant.h"
 #include "layout/layout.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
@@ -60,10 +61,6 @@ PG_FUNCTION_INFO_V1(flake_objectid_timestamp);
 #define OBJECTID_LEN	12
 #define OBJECTID_DIGITS 24
 #define HEX_DIGITS		"0123456789abcdefABCDEF"
-
-/* 1970-01-01 as a timestamptz. */
-#define UNIX_EPOCH \
-	((UNIX_EPOCH_JDATE - POSTGRES_EPOCH_JDATE) * USECS_PER_DAY)
 
 /* A UUID's bytes; numbers have the most significant byte first. */
 typedef struct Flake
@@ -240,7 +237,7 @@ flake_uuid_decode(PG_FUNCTION_ARGS)
 	memcpy(&flake, PG_GETARG_UUID_P(0), UUID_LEN);
 	ms = (int64) pg_ntoh64(flake.ms);
 	if (ms < 0 || pg_mul_s64_overflow(ms, 1000, &us) ||
-		pg_add_s64_overflow(us, UNIX_EPOCH, &ts) || !IS_VALID_TIMESTAMP(ts))
+		pg_add_s64_overflow(us, FLAKE_UNIX_EPOCH, &ts) || !IS_VALID_TIMESTAMP(ts))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
 				 errmsg("timestamp out of range"),
@@ -331,5 +328,5 @@ flake_objectid_timestamp(PG_FUNCTION_ARGS)
 						   OBJECTID_DIGITS)));
 	hex[8] = '\0';				/* four bytes of seconds */
 	seconds = (int64) strtoul(hex, NULL, 16);
-	PG_RETURN_TIMESTAMPTZ(UNIX_EPOCH + seconds * USECS_PER_SEC);
+	PG_RETURN_TIMESTAMPTZ(FLAKE_UNIX_EPOCH + seconds * USECS_PER_SEC);
 }

@@ -72,7 +72,8 @@ flake_gets_plain_ids(Relation rel, AttrNumber attribute, Oid function, Size long
 		char	   *name = get_func_name(((FuncExpr *) calls.topmost)->funcid);
 
 		if (name == NULL ||
-			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0))
+			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0 &&
+			 strcmp(name, "flake_uuidv7") != 0))
 			calls.topmost = NULL;
 	}
 	return !calls_own(value, &calls);

@@ -120,6 +120,18 @@ heed(Search *search, int64 id)
 								CurrentMemoryContext);
 }
 
+static void
+heed_value(Search *search, Datum value)
+{
+	int64		head;
+	int32		shard;
+
+	if (search->type != UUIDOID)
+		heed(search, id_of(search, value));
+	else if (search->read_uuid(DatumGetUUIDP(value), &head, &shard))
+		heed(search, head);
+}
+
 /* An integer type, and the operator by which it is above a bigint. */
 typedef struct IntegerType
 {
@@ -244,7 +256,7 @@ search_rows(Search *search, Relation rel, AttrNumber attribute,
 		if (isnull)
 			continue;
 		old_context = MemoryContextSwitchTo(row_context);
-		heed(search, id_of(search, value));
+		heed_value(search, value);
 		MemoryContextSwitchTo(old_context);
 		MemoryContextReset(row_context);
 	}
@@ -340,7 +352,8 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 		cannot_search(search, "It is in a hypertable of TimescaleDB or in a chunk of one, whose rows could be compressed.");
 	if (flake_is_distributed(RelationGetRelid(rel)))
 		cannot_search(search, "It is in a table of Citus, whose rows are in other tables and on other nodes.");
-	if (integer_type(search->type) == NULL && search->type != NUMERICOID &&
+	if (search->read_uuid != NULL ? search->type != UUIDOID
+		: integer_type(search->type) == NULL && search->type != NUMERICOID &&
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",
 									   format_type_be(search->type)));
@@ -352,9 +365,9 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 
 Search
 flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *hint,
-				  Oid function)
+				  Oid function, FlakeUuidReader read_uuid)
 {
-	Search		search = {.below = below,.hint = hint};
+	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid};
 
 	search_tree(&search, rel, attribute, function);
 	return search;

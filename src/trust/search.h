@@ -13,15 +13,20 @@
 #include "access/attnum.h"
 #include "access/sdir.h"
 #include "utils/relcache.h"
+#include "utils/uuid.h"
 
 #pragma GCC visibility push(hidden)
+
+/* Reads the head of a UUID, by which it is searched for; false if it has none. */
+typedef bool (*FlakeUuidReader) (const pg_uuid_t *uuid, int64 *head, int32 *shard);
 
 /* A search for the largest id in a column that is above a bound. */
 typedef struct Search
 {
 	char	   *column;			/* its name, for messages */
 	const char *hint;
-	Oid			type;			/* one of those that id_of() knows */
+	Oid			type;			/* uuid, or one of those that id_of() knows */
+	FlakeUuidReader read_uuid;	/* NULL if ids are no UUIDs */
 	int64		below;
 	bool		found;
 	int64		max;
@@ -31,11 +36,12 @@ typedef struct Search
 /*
  * Searches a column, with all of its partitions and children, for the largest id
  * above a bound.  With a function of the extension, ids are meant that the default
- * has minted.  The relation is locked.  ERROR 55000, with the hint, if the column
+ * has minted.  With a reader, they are UUIDs, and their heads are searched for, in
+ * every row.  The relation is locked.  ERROR 55000, with the hint, if the column
  * cannot be searched.
  */
 extern Search flake_search_tree(Relation rel, AttrNumber attribute, int64 below,
-								const char *hint, Oid function);
+								const char *hint, Oid function, FlakeUuidReader read_uuid);
 
 /*
  * Whether an index, which is open, sorts its table by an integer column, and no row is

@@ -52,6 +52,8 @@ my %home_of = (boss => 'vic', alice => 'ali', mallory => 'mal');
 # the call's own.
 my @layout     = ("'instagram'");
 my @generators = ("'{x}.flake_default'", "'mal.g'");
+my @uuid_generators = ("'{x}.flake_default_uuidv7'", "'mal.g'");
+my $uuidv7     = "'017f22e2-79b0-7cc3-98c4-dc0c0c07398f'";
 my @items      = ("'{s}.item'", "'mal.item'");
 my @parts      = ("'{s}.part'", "'mal.part'");
 # what says that the extension is there, and stays
@@ -93,7 +95,7 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
-	'_flake_check_partitioned(regclass)' => [ map { [$_] } @parts ],
+	'_flake_partition_layout(regclass, flake_layout)' => [ map { [ $_, @layout ] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
 	'_flake_copy_index(oid, regclass)' => [
 		[ $index{'{s}.item'}, "'mal.spare'" ],
@@ -438,6 +440,19 @@ my %arguments = (
 	'flake_uuid_from_text(text, integer)' => [ [ "'5'", '62' ] ],
 	'flake_uuid_to_text(uuid, integer)'   =>
 	  [ [ "'0000018d-0000-0000-0102-030405060708'", '62' ] ],
+	'flake_uuidv7()'                 => [ [] ],                # no shard is set
+	'flake_uuidv7(integer)'          => [ ['3'] ],
+	'flake_uuidv7(integer, regclass)' => [ map { [ '3', $_ ] } @uuid_generators ],
+	'flake_uuidv7s(integer, integer, regclass)' =>
+	  [ map { [ '{n}', '2', $_ ] } @uuid_generators ],
+	'flake_uuidv7_decode(uuid)'      => [ [$uuidv7] ],
+	'flake_uuidv7_head(uuid)'        => [ [$uuidv7] ],
+	'_flake_uuidv7_bound(uuid)'      => [ [$uuidv7] ],
+	'flake_uuidv7_lower(timestamp with time zone)' => [ ['now()'] ],
+	'flake_uuidv7_upper(timestamp with time zone)' => [ ['now()'] ],
+	'flake_uuidv7_between(uuid, timestamp with time zone, timestamp with time zone)'
+	  => [ [ $uuidv7, 'now()', 'now()' ] ],
+	'flake_settled_uuidv7(regclass)' => [ map { [$_] } @uuid_generators ],
 	'flake_width(interval, flake_layout)' => [ [ "'1 h'", @layout ] ],
 	'flake_would_exceed(regclass, integer, bigint)' =>
 	  [ map { [ $_, '3', '5' ] } @generators ]);

@@ -1,10 +1,13 @@
     -- Nothing is locked: anybody may have a table of his own with such a default.
     WITH defaults AS MATERIALIZED (
-        SELECT d.classid, d.objid, bool_or(d.refobjid = '@extschema@.flake_id(int)'::regprocedure) AS is_short,
-               bool_or(d.refobjid = '@extschema@.flake_id(int, regclass)'::regprocedure) AS is_long
+        SELECT d.classid, d.objid, bool_or(d.refobjid = CASE _flake_minting_defaults.generator
+                   WHEN '@extschema@.flake_default'::regclass THEN '@extschema@.flake_id(int)'::regprocedure
+                   WHEN '@extschema@.flake_default_uuidv7'::regclass THEN '@extschema@.flake_uuidv7(int)'::regprocedure END) AS is_short,
+               bool_or(d.refobjid IN ('@extschema@.flake_id(int, regclass)'::regprocedure, '@extschema@.flake_uuidv7(int, regclass)'::regprocedure)) AS is_long
         FROM pg_depend d
         WHERE d.refclassid = 'pg_proc'::regclass
-          AND d.refobjid IN ('@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id(int, regclass)'::regprocedure)
+          AND d.refobjid IN ('@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id(int, regclass)'::regprocedure,
+                             '@extschema@.flake_uuidv7(int)'::regprocedure, '@extschema@.flake_uuidv7(int, regclass)'::regprocedure)
           AND d.classid IN ('pg_attrdef'::regclass, 'pg_type'::regclass)
         GROUP BY d.classid, d.objid
     ), minting AS (
@@ -15,7 +18,7 @@
                             FROM pg_depend d JOIN pg_class c ON c.oid = d.refobjid AND c.relkind = 'S'
                             WHERE d.classid = n.classid AND d.objid = n.objid AND d.refclassid = 'pg_class'::regclass) AS g
         WHERE n.is_long AND (g.count = 0 OR g.count_of_it > 0)
-           OR n.is_short AND _flake_minting_defaults.generator = '@extschema@.flake_default'::regclass
+           OR n.is_short
     )
     SELECT c.oid, a.attname, c.relowner, pg_describe_object('pg_class'::regclass, c.oid, a.attnum),
            @extschema@._flake_minted_shard(f.adbin), m.is_named

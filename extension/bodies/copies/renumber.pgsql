@@ -1,5 +1,6 @@
 DECLARE
     shard_count bigint := (@extschema@.flake_layout_info(@extschema@.flake_layout_of(generator))).shards;
+    minting pg_catalog.text := CASE WHEN @extschema@.flake_layout_of(generator)::text LIKE '% form=uuidv7 %' THEN 'flake_uuidv7' ELSE 'flake_id' END;
     is_default boolean := generator = '@extschema@.flake_default'::regclass;
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     began pg_catalog.timestamptz := clock_timestamp();
@@ -89,7 +90,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
             DETAIL = format('Not understood is the default of %s.', array_to_string(used, ', ')),
-            HINT = 'Let such defaults be a call of flake_id() with nothing but constants. Or leave out what belongs to others with the argument "owners".';
+            HINT = 'Let such defaults be a call of flake_id() or flake_uuidv7() with nothing but constants. Or leave out what belongs to others with the argument "owners".';
     END IF;
 
     -- TimescaleDB changes a hypertable only together with its chunks.
@@ -181,8 +182,8 @@ BEGIN
 
     steps := steps || coalesce((
         SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text,
-                   format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s.flake_id(%s%s)',
-                          c.oid::regclass, d.attribute, '@extschema@', u.new,
+                   format('ALTER TABLE ONLY %s ALTER COLUMN %I SET DEFAULT %s.%s(%s%s)',
+                          c.oid::regclass, d.attribute, '@extschema@', minting, u.new,
                           CASE WHEN d.is_named THEN format(', %L::regclass', generator::text) END)]
                    ORDER BY c.oid, d.attribute)
         FROM jsonb_to_recordset(mints) AS d (relation oid, attribute name, shard int, is_named boolean, counts boolean)

@@ -1,6 +1,7 @@
 DECLARE
     minting pg_catalog.oid[] := ARRAY['@extschema@.flake_id(int)'::regprocedure, '@extschema@.flake_id()'::regprocedure,
                                       '@extschema@.flake_id(int, regclass)'::regprocedure];
+    minting_uuids pg_catalog.oid[] := ARRAY['@extschema@.flake_uuidv7(int)'::regprocedure, '@extschema@.flake_uuidv7(int, regclass)'::regprocedure];
     problem pg_catalog.record;
 BEGIN
     -- Nothing is copied by half.
@@ -57,6 +58,11 @@ BEGIN
                       AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting)
                      WHERE a.attrelid = c.oid AND NOT a.attisdropped),
              'A domain of a column has a default that mints.', 'Give the column that default, not the domain.'),
+            (EXISTS (SELECT FROM pg_attrdef f
+                     JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+                      AND d.refclassid = 'pg_proc'::regclass AND d.refobjid = ANY (minting_uuids)
+                     WHERE f.adrelid = c.oid),
+             'A column of it defaults to flake_uuidv7(), whose shard no copy would check.', 'Drop that default, and set it in the copy by hand.'),
             (c.relkind = 'S' AND EXISTS (SELECT FROM pg_depend d WHERE d.classid = o.class AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass
                                            AND d.deptype = 'a' AND d.refobjid <> ALL (tables)),
              'It belongs to a column of another table, which is not copied.', 'ALTER SEQUENCE ... OWNED BY NONE makes it one of its own.'),

@@ -28,6 +28,11 @@ BEGIN
             HINT = 'Migrate to another shard or generator. Attach the shard only if no other server mints it: flake_attach(), with "after" set to what flake_detach() returned where it was minted last.';
     END IF;
 
+    -- UUIDs that are there may be of any version, and need not be below the new ones.
+    IF layout::text LIKE '% form=uuidv7 %' THEN
+        RETURN;
+    END IF;
+
     largest := @extschema@._flake_largest(ticket, target, attribute);
 
     -- New ids must exceed those that there are, on every shard.  With UPDATE on the

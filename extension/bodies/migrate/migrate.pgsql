@@ -9,6 +9,7 @@ DECLARE
     tables pg_catalog.oid[];    -- the tables to be locked
     views pg_catalog.oid[];     -- views on them, those on others last
     circular pg_catalog.oid;
+    is_uuid boolean;
     view_names pg_catalog.text[];
     schemas pg_catalog.oid[];
     types pg_catalog.oid[];     -- what the views name
@@ -53,11 +54,24 @@ BEGIN
         ELSIF col.attnum IS NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'undefined_column',
                 MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
-        ELSIF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype) OR col.attgenerated <> '' THEN
+        END IF;
+        is_uuid := col.atttypid = 'uuid'::regtype;
+        IF is_uuid AND generator = '@extschema@.flake_default'::regclass THEN
+            generator := '@extschema@.flake_default_uuidv7'::regclass;
+            layout := @extschema@.flake_layout_of(generator);
+            PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+        END IF;
+        IF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'uuid'::regtype) OR col.attgenerated <> '' THEN
             RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
                 MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
                 DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
-                              ELSE format('Its type is %s, not an integer type.', format_type(col.atttypid, NULL)) END;
+                              ELSE format('Its type is %s, not an integer type or uuid.', format_type(col.atttypid, NULL)) END;
+        ELSIF is_uuid <> (layout::text LIKE '% form=uuidv7 %') THEN
+            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                DETAIL = format('Its type is %s, and ids of generator "%s" are %s.', format_type(col.atttypid, NULL), generator,
+                                CASE WHEN is_uuid THEN 'no UUIDs' ELSE 'UUIDs' END),
+                HINT = 'Name a generator whose layout is for this type.';
         ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
             RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
                 MESSAGE = format('shard %s is out of range', shard),
@@ -68,7 +82,8 @@ BEGIN
         -- under a view, nor a view's under another.
         SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
         INTO relations, attributes, all_relations, all_attributes, tables
-        FROM @extschema@._flake_migrate_columns(ticket, target::oid || others, attribute || other_attributes) AS c;
+        FROM @extschema@._flake_migrate_columns(ticket, target::oid || others, attribute || other_attributes) AS c
+        WHERE NOT is_uuid;      -- no type changes, also not of what refers to it
         IF relations IS NULL THEN
             tables := ARRAY[target::oid];
         END IF;
@@ -168,6 +183,11 @@ BEGIN
     steps := @extschema@._flake_migrate_steps(ticket, target, attribute, shard, generator, drop_sequence,
                                              tables, relations, attributes, views, sequence.oid::oid);
 
+    IF is_uuid AND dry_run THEN
+        RAISE NOTICE USING
+            MESSAGE = 'only new rows would get ids of flake_uuidv7()',
+            DETAIL = 'The UUIDs that are there stay as they are, and no row is rewritten.';
+    END IF;
     IF NOT dry_run THEN
         -- Some are created again from their definitions as text.  The names in these
         -- must mean then what they mean now.

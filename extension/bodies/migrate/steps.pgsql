@@ -10,7 +10,7 @@ BEGIN
         RETURN NULL;
     END IF;
 
-    SELECT c.relowner, a.attidentity INTO col
+    SELECT c.relowner, a.attidentity, a.atttypid INTO col
     FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute
     WHERE c.oid = target;
     SELECT c.oid, c.relpersistence, q.* INTO sequence
@@ -57,8 +57,9 @@ BEGIN
               SELECT u.relation, u.attname, NULL FROM unnest(relations, attributes) AS u (relation, attname)) AS t (relation, name, command)
         JOIN pg_class c ON c.oid = t.relation);
     steps := steps || ARRAY[[caller::text, target::text, target::oid::text,
-        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s.flake_id(%s%s)', target, attribute, '@extschema@', shard,
-               CASE WHEN generator <> '@extschema@.flake_default'::regclass THEN format(', %L::regclass', generator) END)]];
+        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s.%s(%s%s)', target, attribute, '@extschema@',
+               CASE WHEN col.atttypid = 'uuid'::regtype THEN 'flake_uuidv7' ELSE 'flake_id' END, shard,
+               CASE WHEN generator NOT IN ('@extschema@.flake_default'::regclass, '@extschema@.flake_default_uuidv7'::regclass) THEN format(', %L::regclass', generator) END)]];
     IF drop_sequence AND sequence.oid IS NOT NULL AND col.attidentity = '' THEN
         steps := steps || ARRAY[[caller::text, sequence.oid::regclass::text, sequence.oid::text, format('DROP SEQUENCE %s', sequence.oid::regclass)]];
     END IF;

@@ -5,13 +5,17 @@ DECLARE
     step pg_catalog.record;
     first_id bigint;
     end_id bigint;
+    is_uuid boolean;
+    first_bound pg_catalog.text;
+    end_bound pg_catalog.text;
     suffix pg_catalog.text;
     existing pg_catalog.record;
     of_parent pg_catalog.record;
     created bigint[] := '{}';   -- where the new partitions begin
     steps pg_catalog.text[] := '{}';
 BEGIN
-    PERFORM @extschema@._flake_check_partitioned(parent);
+    layout := @extschema@._flake_partition_layout(parent, layout);
+    is_uuid := layout::text LIKE '% form=uuidv7 %';
     IF NOT isfinite(since) OR NOT isfinite(upto) THEN
         RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
             MESSAGE = 'partitions must begin and end at a finite time';
@@ -55,6 +59,9 @@ BEGIN
                 MESSAGE = format('layout "%s" has no ids from %s to %s', layout, step.since, step.upto);
         END IF;
 
+        first_bound := CASE WHEN is_uuid THEN quote_literal(@extschema@.flake_uuidv7_lower(step.since)) ELSE first_id::text END;
+        end_bound := CASE WHEN is_uuid THEN quote_literal(@extschema@.flake_uuidv7_lower(step.upto)) ELSE end_id::text END;
+
         SELECT p.*, i.inhdetachpending INTO existing
         FROM @extschema@.flake_partitions(parent, layout) p JOIN pg_inherits i ON i.inhrelid = p.partition
         WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
@@ -69,7 +76,7 @@ BEGIN
             steps := steps || (
                 SELECT ARRAY[[of_parent.relowner::text, parent::text, parent::oid::text,
                               format('CREATE TABLE %I.%I PARTITION OF %s FOR VALUES FROM (%s) TO (%s)', nspname,
-                                     left(of_parent.relname, i) || suffix, parent, first_id, end_id)]]
+                                     left(of_parent.relname, i) || suffix, parent, first_bound, end_bound)]]
                 FROM pg_namespace, generate_series(0, 63) AS i
                 WHERE oid = of_parent.relnamespace AND octet_length(left(of_parent.relname, i)) <= 63 - length(suffix)
                 ORDER BY i DESC LIMIT 1);

@@ -1,5 +1,5 @@
 DECLARE
-    last_id bigint := @extschema@.flake_lower(before, layout);
+    last_id bigint := @extschema@.flake_lower(before, @extschema@._flake_partition_layout(parent, layout));
     partition pg_catalog.record;
     other pg_catalog.record;
     old pg_catalog.oid[] := '{}';       -- those that are locked
@@ -12,7 +12,6 @@ BEGIN
             MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
             DETAIL = 'It has a default partition.';
     END IF;
-    PERFORM @extschema@._flake_check_partitioned(parent);
 
     IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
