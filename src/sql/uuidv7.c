@@ -192,7 +192,7 @@ check_head(const Generator *generator, int64 head)
 {
 	if (unlikely(head < 0))
 		flake_lifetime_is_over(&generator->layout,
-							   flake_layout_packed_tick(&generator->layout, head));
+							   flake_layout_first_tick(&generator->layout) - 1);
 }
 
 /* ERROR where nextval() would be one, too. */

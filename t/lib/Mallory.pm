@@ -52,7 +52,7 @@ my %home_of = (boss => 'vic', alice => 'ali', mallory => 'mal');
 # the call's own.
 my @layout     = ("'instagram'");
 my @generators = ("'{x}.flake_default'", "'mal.g'");
-my @uuid_generators = ("'{x}.flake_default_uuidv7'", "'mal.g'");
+my @uuid_generators = ("'{x}.flake_default_uuidv7'");
 my $uuidv7     = "'017f22e2-79b0-7cc3-98c4-dc0c0c07398f'";
 my @items      = ("'{s}.item'", "'mal.item'");
 my @parts      = ("'{s}.part'", "'mal.part'");
