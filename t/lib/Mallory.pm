@@ -131,8 +131,12 @@ my %arguments = (
 	'flake_decode(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_detach(integer, regclass)'    =>
 	  [ map { [ '{n}', $_ ] } @generators ],
-	'flake_backfill(timestamp with time zone, integer, regclass)' =>
-	  [ map { [ "'2026-01-01Z'", '{n}', $_ ] } @generators ],
+	# of a shard that was just detached
+	'flake_backfill(timestamp with time zone, integer, regclass)' => [
+		map {
+			[ "'2026-01-01Z'", "(SELECT {n} FROM {x}.flake_detach({n}, $_))", $_ ]
+		} @generators
+	],
 	'flake_detach_all(regclass)' => [ map { [$_] } @generators ],
 	'flake_renumber(integer[], integer[], regclass, boolean, regrole[])' => [
 		map { [ "'{3}'", "'{4{n}}'", $_, 'true', "'{}'" ] } @generators
