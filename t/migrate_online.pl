@@ -4,7 +4,7 @@
 # while others write: no statement of theirs fails, and no row is lost.
 #
 # In the environment:
-#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 20000
+#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 10000
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ use List::Util qw(max);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $rows   = $ENV{MIGRATE_ONLINE_ROWS} || 20_000;
+my $rows   = $ENV{MIGRATE_ONLINE_ROWS} || 10_000;
 my @blocks = grep { $_->{language} eq 'sql' }
   blocks("$FindBin::RealBin/../docs/migrating_online.md");
 my ($give_up) = grep { $_->{headings}[-1] eq 'To give up' } @blocks;
