@@ -4,7 +4,7 @@
 # while others write: no statement of theirs fails, and no row is lost.
 #
 # In the environment:
-#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 20000
+#   MIGRATE_ONLINE_ROWS   how many rows there are in the beginning, by default 10000
 
 use strict;
 use warnings;
@@ -18,9 +18,10 @@ use List::Util qw(max);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $rows   = $ENV{MIGRATE_ONLINE_ROWS} || 20_000;
-my @blocks = grep { $_->{language} eq 'sql' && $_->{directive} !~ /not run/ }
+my $rows   = $ENV{MIGRATE_ONLINE_ROWS} || 10_000;
+my @blocks = grep { $_->{language} eq 'sql' }
   blocks("$FindBin::RealBin/../docs/migrating_online.md");
+my ($give_up) = grep { $_->{headings}[-1] eq 'To give up' } @blocks;
 my $node = start_server(
 	'main', conf => q(
 log_statement = none
@@ -28,7 +29,8 @@ max_wal_size = 2GB
 ));
 
 # The tables of the page, with more rows, and what the writers have committed
-my ($tables, $names, @steps) = map { $_->{text} } @blocks;
+my ($tables, $names) = map { $_->{text} } @blocks[ 0, 1 ];
+my @steps = grep { $_ != $give_up } @blocks[ 2 .. $#blocks ];
 $tables =~ s/generate_series\(1, \d+\)/generate_series(1, $rows)/ or die;
 $node->safe_psql('postgres',
 	"$tables; CREATE TABLE written (id bigint)");
@@ -88,27 +90,31 @@ sub wait_until_at_work
 	return;
 }
 
-# Each step as the page has it, with the names before it; a step that could not get
-# its locks is done again.
-sub run_step
+# A block of the page, with the names before it.  One that could not get its locks is
+# run again.
+sub run_block
 {
-	my ($n)       = @_;
-	my ($heading) = reverse @{ $blocks[ $n + 2 ]{headings} };
+	my ($block) = @_;
+	my $heading = $block->{headings}[-1];
 	my $stderr;
 
 	foreach my $attempt (1 .. 50)
 	{
 		my ($ret) = $node->psql(
-			'postgres', "$names$steps[$n]",
+			'postgres', "$names$block->{text}",
 			stderr       => \$stderr,
 			extra_params => ['--set=VERBOSITY=verbose']);
 
 		if ($ret == 0)
 		{
 			pass("$heading, at attempt $attempt");
+			wait_until_at_work();
+			is(contents(), $before, 'then the rows are the same')
+			  if $block->{text} =~ /^BEGIN/;
 			return;
 		}
-		last unless $stderr =~ /ERROR:  55P03/ && $steps[$n] =~ /^BEGIN/;
+		last
+		  unless $stderr =~ /ERROR:  55P03/ && $block->{text} =~ /^BEGIN/;
 	}
 	fail($heading);
 	diag $stderr;
@@ -116,13 +122,9 @@ sub run_step
 }
 
 wait_until_at_work();
-foreach my $n (0 .. $#steps)
-{
-	run_step($n);
-	wait_until_at_work();
-	is(contents(), $before, 'then the rows are the same')
-	  if $steps[$n] =~ /^BEGIN/;
-}
+run_block($_) foreach grep { $_->{headings}[-1] =~ /^[123]\./ } @steps;
+run_block($give_up);
+run_block($_) foreach @steps;
 
 $writers->signal('INT');
 $writers->finish;

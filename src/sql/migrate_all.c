@@ -119,17 +119,19 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 				 errhint("Call it by itself, or with dry_run, or use flake_migrate().")));
 
 	/* What is allocated here outlives the transactions. */
-	SPI_connect_ext(is_atomic ? 0 : SPI_OPT_NONATOMIC);
+	if (SPI_connect_ext(is_atomic ? 0 : SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
 	kept = CurrentMemoryContext;
 	call = AllocSetContextCreate(kept, "flake_migrate_all", ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
-		LOCAL_FCINFO(group, ARGUMENTS + 1);
+		FunctionCallInfo group;
 		FmgrInfo	function;
 		Datum		result;
 
 		MemoryContextSwitchTo(call);
 		EnsurePortalSnapshotExists();
+		group = palloc(SizeForFunctionCallInfo(ARGUMENTS + 1));
 		fmgr_info(group_function(procedure, extension), &function);
 		InitFunctionCallInfoData(*group, &function, ARGUMENTS + 1, InvalidOid, NULL, NULL);
 		group->args[0].value = state;

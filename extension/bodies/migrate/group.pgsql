@@ -62,8 +62,8 @@ BEGIN
         RETURN NULL;
     END IF;
 
-    -- What cannot be migrated is found before a table is locked; and the locks that this
-    -- takes are gone when the group is.
+    -- What cannot be migrated is found in a transaction of its own, so that the locks that
+    -- it takes are gone when the tables are locked all at once.
     FOR i IN 1 .. coalesce(cardinality(plan.targets), 0) LOOP
         BEGIN
             IF plan.extensions[i] IS NOT NULL THEN
