@@ -20,6 +20,7 @@ RUN set -eux; \
 	apt-get install -y --no-install-recommends \
 		gcc \
 		libc6-dev \
+		libssl-dev \
 		libxxhash-dev \
 		make \
 		"postgresql-server-dev-$PG_MAJOR"; \

@@ -137,6 +137,10 @@ INSERT INTO bench.bar (name, measured, low, high) VALUES
      (SELECT max(ratio)::numeric FROM bench.summary
       WHERE section = 'text forms' AND contender LIKE 'flake_from_text%'),
      NULL, 1.5),
+    ('sealing and unsealing an id, also with a named key, at most 1 us',
+     (SELECT max(median)::numeric FROM bench.summary
+      WHERE section = 'sealed ids' AND contender LIKE '%seal%'),
+     NULL, 1),
     ('minting with the counting for flake_stat, at most 1.05 x without',
      bench.median('a million ids, counting', 'counted', 1, 'ms of processor') /
      bench.median('a million ids, counting', 'not counted', 1, 'ms of processor'),

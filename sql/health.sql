@@ -243,7 +243,7 @@ SELECT * FROM health;
 CREATE INDEX copied_id_other ON copied (id DESC, (other + 1));
 SELECT * FROM health;
 -- the default is the id
-ALTER TABLE copied ALTER id SET DEFAULT flake_seal(flake_id(5, 'copied_id'), '\x00112233445566778899aabbccddeeff');
+ALTER TABLE copied ALTER id SET DEFAULT flake_seal(flake_id(5, 'copied_id'), '\x00112233445566778899aabbccddeeff'::bytea);
 SELECT * FROM health;
 DROP TABLE copied;
 -- in partitions and children, whether or not they have the default, and under it, and

@@ -83,9 +83,15 @@ SELECT e.evtname, e.evtevent, e.evttags, e.evtfoid::regproc, e.evtenabled
 FROM member m JOIN pg_event_trigger e ON m.classid = 'pg_event_trigger'::regclass AND e.oid = m.objid
 ORDER BY e.evtname;
 
+-- Foreign-data wrappers: who may make servers of them
+SELECT w.fdwname, w.fdwhandler::regproc, w.fdwvalidator::regproc, grantees(coalesce(w.fdwacl, acldefault('F', w.fdwowner)), w.fdwowner)
+FROM member m JOIN pg_foreign_data_wrapper w ON m.classid = 'pg_foreign_data_wrapper'::regclass AND w.oid = m.objid;
+
 -- Settings: type, unit, default, range, who may set it
 SELECT name, vartype, unit, boot_val, min_val, max_val, enumvals, context FROM pg_settings
 WHERE name LIKE 'flakeid.%' ORDER BY name;
+-- all settings are found by their names, also the server's
+SELECT count(*) - count(current_setting(name)) FROM pg_settings;
 
 -- What a dump has of the extension
 SELECT extrelocatable FROM pg_extension WHERE extname = 'flakeid';

@@ -10,6 +10,11 @@
 #ifndef FLAKEID_COMPAT_H
 #define FLAKEID_COMPAT_H
 
+/* Where PostgreSQL 16 and later have the lengths of values */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
 /* The type that PostgreSQL 19 gives to what was an int in syscache callbacks. */
 #if PG_VERSION_NUM < 190000
 typedef int SysCacheIdentifier;

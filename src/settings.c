@@ -140,7 +140,7 @@ define_quickly(const SettingHooks *hooks)
 	static struct config_generic empty = {.name = ""};
 	struct config_generic **all = get_guc_variables();
 	int			count = GetNumConfigOptions();
-	struct config_generic **saved = palloc(count * sizeof(*all));
+	struct config_generic **saved;
 	int			place = 0;
 	int			end = count;
 
@@ -161,6 +161,7 @@ define_quickly(const SettingHooks *hooks)
 		return;
 	}
 
+	saved = palloc(count * sizeof(*all));
 	memcpy(saved, all, count * sizeof(*all));
 	for (int i = 0; i < count; i++)
 		all[i] = &empty;

@@ -225,7 +225,8 @@ my %exists = map { $_ => 1 }
   @functions, @relations, @types, @triggers,
   query(qq{SELECT proname FROM pg_proc}),
   query(qq{SELECT typname FROM pg_type}),
-  query(qq{SELECT opcname FROM pg_opclass});
+  query(qq{SELECT opcname FROM pg_opclass}),
+  query(qq{SELECT fdwname FROM pg_foreign_data_wrapper});
 my @unknown;
 foreach my $page (@pages, "$top/docs/troubleshooting.md")
 {

@@ -409,7 +409,7 @@ foreach my $case (
 		qr/Its default makes something else of ids\./
 	],
 	[
-		q(CREATE TABLE thing (id bigint DEFAULT flake_seal(flake_id(5, 'loose_id'), 'key'))),
+		q(CREATE TABLE thing (id bigint DEFAULT flake_seal(flake_id(5, 'loose_id'), 'a key of 16 byte'::bytea))),
 		qr/Its default makes something else of ids\./
 	],
 	# SYSTEM_USER is a call without arguments, since 16

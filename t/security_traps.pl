@@ -649,6 +649,11 @@ $node->safe_psql(
 	GRANT USAGE ON SCHEMA app TO PUBLIC;
 	SET SESSION AUTHORIZATION creator;
 	CREATE EXTENSION flakeid SCHEMA ext;
+	CREATE SERVER app_key FOREIGN DATA WRAPPER flake_key;
+	GRANT USAGE ON FOREIGN SERVER app_key TO minter;
+	SELECT ext.flake_add_key('app_key', 'minter'), ext.flake_add_key('app_key', 'creator');
+	RESET SESSION AUTHORIZATION;
+	SELECT ext.flake_add_key('app_key');
 	SET SESSION AUTHORIZATION generator_owner;
 	SELECT ext.flake_create_generator('app.g');
 	GRANT USAGE ON SEQUENCE app.g TO minter;
@@ -665,7 +670,12 @@ my %roles = (
 	P => 'anybody');
 $roles{S} = $node->safe_psql('roles', 'SELECT session_user');
 my @rights = (
-	[ 'SCDOGUP', 'SELECT ext.flake_timestamp(5), ext.flake_shard_for(5), ext.flake_seal(5, $$k$$)' ],
+	[ 'SCDOGUP', 'SELECT ext.flake_timestamp(5), ext.flake_shard_for(5), ext.flake_seal(5, $$a key of 16 byte$$::bytea)' ],
+	[ 'SC', 'CREATE SERVER a_key FOREIGN DATA WRAPPER flake_key; SELECT ext.flake_add_key($$a_key$$), ext.flake_seal(5, $$a_key$$)' ],
+	[ 'SCU', 'SELECT ext.flake_seal(5, $$app_key$$), ext.flake_unseal_text($$1-00000000000$$, $$app_key$$)' ],
+	[ 'SCU', 'SELECT ext.flake_add_key($$app_key$$)' ],
+	[ 'SC', 'SELECT ext.flake_add_key($$app_key$$, $$public$$)' ],
+	[ 'SU', 'SELECT 1 / count(umoptions) FROM pg_user_mappings WHERE srvname = $$app_key$$ AND usename = $$minter$$' ],
 	[ 'SCDOGUP', 'SELECT ext.flake_id(5), ext.flake_uuid(), ext.flake_objectid()' ],
 	[ 'SGU', 'SELECT ext.flake_id(5, $$app.g$$)' ],
 	[ 'SGU', 'SELECT 1 / (ext.flake_horizon($$app.g$$) IS NOT NULL)::int' ],

@@ -54,17 +54,14 @@ openssl_failed(void)
 	unsigned long code = ERR_get_error();
 	const char *reason = code == 0 ? NULL : ERR_reason_error_string(code);
 
-	ereport(ERROR,
-			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-			 errmsg("OpenSSL could not compute AES"),
-			 errdetail("It reports: %s.", reason != NULL ? reason : "no reason")));
+	elog(ERROR, "OpenSSL could not compute AES: %s", reason != NULL ? reason : "no reason");
 }
 
 Ff1Key *
 flake_ff1_expand(const uint8 *key, int length)
 {
-	const EVP_CIPHER *cipher = length == 16 ? EVP_aes_128_ecb() :
-		length == 24 ? EVP_aes_192_ecb() : EVP_aes_256_ecb();
+	const		EVP_CIPHER *cipher = length == 16 ? EVP_aes_128_ecb() :
+	length == 24 ? EVP_aes_192_ecb() : EVP_aes_256_ecb();
 	Ff1Key	   *result = EVP_CIPHER_CTX_new();
 
 	Assert(flake_ff1_is_key_length(length));
@@ -152,7 +149,7 @@ flake_ff1(Ff1Key *key, const Ff1Format *format, bool decrypt, uint64 halves[2])
 {
 	uint32		u = format->length / 2;
 	uint32		v = format->length - u;
-	uint64		moduli[2] = {power(format->radix, u), power(format->radix, v)};
+	const uint64 moduli[2] = {power(format->radix, u), power(format->radix, v)};
 	int			b = pg_leftmost_one_pos64(moduli[1] - 1) / 8 + 1;
 	int			d = 4 * ((b + 3) / 4) + 4;
 	uint32		q_length = TYPEALIGN(BLOCK_LEN, format->tweak_length + b + 1);

@@ -5,13 +5,11 @@
  *	  shown in public tells neither time nor shard nor how many there are.
  *
  * The permutation is FF1 (see ff1.c) with radix 2, 64 numerals, of which the
- * first is the most significant bit, and no tweak.  Its domain is 2^64, all
- * bigints; the standard asks for a million or more.  With ten rounds and halves
- * of 32 bits, the attacks that are known take more pairs of ids and seals under
- * one key than anybody has shown (Durak and Vaudenay, and Hoang, Tessaro and
- * Trieu, "The Curse of Small Domains", CRYPTO 2018, are for domains far
- * smaller).  What is sealed once must be unsealed in all later versions, so
- * none of this can change.
+ * first is the most significant bit, and no tweak.  Its domain is all 2^64
+ * bigints; the standard asks for a million or more.  The attacks that are
+ * published exploit domains far smaller, or many tweaks (Hoang, Tessaro and
+ * Trieu, "The Curse of Small Domains", CRYPTO 2018).  What is sealed once must be
+ * unsealed in all later versions, so none of this can change.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -19,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "compat.h"
 #include "fmgr.h"
 #include "port/pg_bswap.h"
 #include "sql/seal_key.h"
@@ -40,7 +39,7 @@ PG_FUNCTION_INFO_V1(flake_ff1_numerals);
 static int64
 permute(int64 value, Ff1Key *key, bool decrypt)
 {
-	static const Ff1Format format = {.radix = 2, .length = 64};
+	static const Ff1Format format = {.radix = 2,.length = 64};
 	uint64		halves[2] = {(uint64) value >> 32, (uint32) value};
 
 	flake_ff1(key, &format, decrypt, halves);

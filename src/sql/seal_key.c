@@ -27,6 +27,7 @@
 #include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
 #include "compat.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "sql/seal_key.h"
 #include "utils/acl.h"
@@ -257,14 +258,17 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 			found_version = number;
 		}
 	}
+	if (newest == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("key \"%s\" has no version", name),
+				 errdetail("The user mapping has no options."),
+				 errhint("Call flake_add_key().")));
 	if (found == NULL)
 		ereport(ERROR,
-				(errcode(version == 0 ? ERRCODE_UNDEFINED_OBJECT : ERRCODE_INVALID_PARAMETER_VALUE),
-				 version == 0 ? errmsg("key \"%s\" has no version", name) :
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("key \"%s\" has no version %d", name, version),
-				 version == 0 ? errdetail("The user mapping has no options.") :
 				 errdetail("The newest is %d.", newest),
-				 version == 0 ? errhint("Call flake_add_key().") :
 				 errhint("What was sealed under a version can be read for as long as the user mapping has its option, \"%s%d\".",
 						 FLAKE_KEY_OPTION, version)));
 	length = flake_seal_key_read(found, bytes);
@@ -279,14 +283,29 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 	return key;
 }
 
+/* Whether a server is known to be a key. */
+static bool
+is_cached(Oid server)
+{
+	for (int i = 0; i < (int) lengthof(cache); i++)
+	{
+		if (OidIsValid(server) && cache[i].server == server)
+			return true;
+	}
+	return false;
+}
+
 Ff1Key *
 flake_seal_key_named(const char *name, int32 *version)
 {
-	Oid			server = flake_seal_key_find(name);
+	Oid			server = get_foreign_server_oid(name, true);
 	Oid			user = GetUserId();
-	AclResult	result = flake_server_aclcheck(server, user, ACL_USAGE);
+	AclResult	result;
 	CachedKey  *key = NULL;
 
+	if (!is_cached(server))
+		server = flake_seal_key_find(name);
+	result = flake_server_aclcheck(server, user, ACL_USAGE);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_FOREIGN_SERVER, name);
 	for (int i = 0; i < (int) lengthof(cache) && key == NULL; i++)

@@ -31,6 +31,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"

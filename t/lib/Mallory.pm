@@ -330,7 +330,16 @@ my %arguments = (
 	],
 	'flake_rewind(regclass, bigint, boolean)' =>
 	  [ [ "'mal.g'", '5', 'false' ], [ "'{s}.g'", '5', 'false' ] ],
-	'flake_seal(bigint, text)'             => [ [ '5', "'key'" ] ],
+	'_flake_ff1(text, integer, bytea, bytea, boolean)' =>
+	  [ [ "'0101'", '2', "''", "'a key of 16 byte'", 'false' ] ],
+	'_flake_key_validator(text[], oid)' => [ [ "'{}'", '0' ] ],
+	'flake_add_key(text, name)'    => [ [ "'mal_key'", "'public'" ] ],
+	'flake_seal(bigint, bytea)'    => [ [ '5', "CAST('a key of 16 byte' AS pg_catalog.bytea)" ] ],
+	'flake_seal(bigint, text)'     => [ [ '5', "CAST('mal_key' AS pg_catalog.text)" ] ],
+	'flake_seal_text(bigint, text)' => [ [ '5', "'mal_key'" ] ],
+	'flake_unseal(bigint, bytea)'  => [ [ '5', "CAST('a key of 16 byte' AS pg_catalog.bytea)" ] ],
+	'flake_unseal(bigint, text, integer)' => [ [ '5', "'mal_key'", '1' ] ],
+	'flake_unseal_text(text, text)' => [ [ "'1-00000000000'", "'mal_key'" ] ],
 	'_flake_partition_step(interval, timestamp with time zone, text)' =>
 	  [ [ "'1 day'", 'now()', "'UTC'" ] ],
 	'flake_sequence(bigint, flake_layout)' => [ [ '5', @layout ] ],
@@ -381,7 +390,7 @@ my %arguments = (
 	'_flake_ticket_out(_flake_ticket)'  => [ [@ticket] ],
 	'flake_timestamp(bigint, flake_layout)' => [ [ '5', @layout ] ],
 	'flake_to_text(bigint, integer)'        => [ [ '5', '62' ] ],
-	'flake_unseal(bigint, text)'            => [ [ '5', "'key'" ] ],
+	'flake_unseal(bigint, text)' => [ [ '5', "CAST('mal_key' AS pg_catalog.text)" ] ],
 	'flake_upper(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
 	'flake_uuid()'            => [ [] ],
@@ -563,6 +572,10 @@ sub new
 	run($boss, "CREATE SCHEMA $x")   if $x eq 'flake';
 	run($role eq 'creator' ? $mallory : $boss,
 		"CREATE EXTENSION flakeid SCHEMA $x");
+	run($boss, 'GRANT USAGE ON FOREIGN DATA WRAPPER flake_key TO mallory');
+	run($mallory, 'CREATE SERVER mal_key FOREIGN DATA WRAPPER flake_key');
+	run($mallory, "CREATE USER MAPPING FOR PUBLIC SERVER mal_key OPTIONS (key_1 '000102030405060708090a0b0c0d0e0f')");
+	run($mallory, 'GRANT USAGE ON FOREIGN SERVER mal_key TO PUBLIC');
 	$self->furnish($boss, $mallory);
 	$self->lay_traps($boss, $mallory);
 	$self->think_of_actions($boss, $mallory);
