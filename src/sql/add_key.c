@@ -20,6 +20,7 @@
 #include "commands/event_trigger.h"
 #include "compat.h"
 #include "fmgr.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "sql/seal_key.h"
@@ -151,11 +152,17 @@ flake_add_key(PG_FUNCTION_ARGS)
 		spec->rolename = pstrdup(role);
 		user = get_role_oid(role, false);
 	}
-	server = flake_seal_key_find(name);
-	check_rights(server, name, user);
 
-	/* Of two calls at once, the second is to see what the first has added. */
-	LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
+	/*
+	 * The lock keeps the server from being renamed or dropped.  Of two calls
+	 * at once, the second is to see what the first has added.
+	 */
+	do
+	{
+		server = flake_seal_key_find(name);
+		check_rights(server, name, user);
+		LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
+	} while (get_foreign_server_oid(name, true) != server);
 	if (!flake_seal_key_options(server, user, &options))
 	{
 		CreateUserMappingStmt *statement = makeNode(CreateUserMappingStmt);

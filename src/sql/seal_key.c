@@ -27,6 +27,7 @@
 #include "catalog/pg_user_mapping.h"
 #include "commands/defrem.h"
 #include "compat.h"
+#include "foreign/foreign.h"
 #include "miscadmin.h"
 #include "sql/seal_key.h"
 #include "utils/acl.h"

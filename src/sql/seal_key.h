@@ -10,7 +10,7 @@
 #ifndef FLAKEID_SEAL_KEY_H
 #define FLAKEID_SEAL_KEY_H
 
-#include "foreign/foreign.h"
+#include "nodes/pg_list.h"
 #include "sql/ff1.h"
 
 #pragma GCC visibility push(hidden)

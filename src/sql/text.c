@@ -137,7 +137,7 @@ fill_values(const Base *base)
 		/* Crockford: either case, and letters that look like digits. */
 		base->values['O'] = base->values['0'];
 		base->values['I'] = base->values['L'] = base->values['1'];
-		for (char letter = 'A'; letter <= 'Z'; letter++)
+		for (int letter = 'A'; letter <= 'Z'; letter++)
 			base->values[pg_ascii_tolower((unsigned char) letter)] =
 				base->values[(unsigned char) letter];
 	}
