@@ -206,7 +206,7 @@ sub run_to_step
 	}
 	else
 	{
-		wait_until_program_waits($node{beta}, 'flake_attach', 'advisory');
+		wait_until_program_waits($node{beta}, 'flake_lock_shard', 'advisory');
 	}
 	return $run;
 }
