@@ -828,56 +828,41 @@ sub run_with_later
 }
 
 # Nobody listens to the source's session that lets writers in, and a lock is not to be had.
-foreach my $case ([ 65, 'KILL' ], [ 66, 'HUP' ])
-{
-	my ($shard, $signal) = @$case;
-	my $name = "SIG$signal to all processes, a generator that is locked";
-
-	$run = run_with_later($shard);
-	block('alpha', "SELECT flake_detach($shard, 'later.gen')");
-	kill $signal, -$run->{pid};
-	finish_program($run);
-	like($printed, qr/^stopped in step 7 .*But shard $shard of these .*: later\.gen/m, "$name: it says what to do")
-	  if $signal eq 'HUP';
-	lets_in($name, $shard);
-	sleep 3;	# by now it has told what it could not attach
-	unblock('alpha');
-	wait_until(sub { state_on('alpha', 'later.gen', $shard) eq 'attached' }, "$name: attached when it is free");
-	unblock('beta');
-	moves("$name: --undo", options($shard), '--undo', '--generator=later.gen');
-}
+$run = run_with_later(65);
+block('alpha', q(SELECT flake_detach(65, 'later.gen')));
+my $offset = -s $node{alpha}->logfile;
+kill_program($run, 'with its processes');
+lets_in('killed, a generator that is locked', 65);
+wait_until(sub { slurp_file($node{alpha}->logfile, $offset) =~ /shard 65 of generator later\.gen is not attached/ },
+	'killed, a generator that is locked: the log says so');
+unblock('alpha');
+wait_until(sub { state_on('alpha', 'later.gen', 65) eq 'attached' }, 'killed, a generator that is locked: attached when it is free');
+unblock('beta');
+moves('killed, a generator that is locked: --undo', options(65), '--undo', '--generator=later.gen');
 
 # What its owner detaches during the move stays detached.
-foreach my $case ([ 67, 'alpha', 'source' ], [ 68, 'beta', 'target' ])
-{
-	my ($shard, $where, $session) = @$case;
-	my $name = "a generator detached on the $session in step 7";
-
-	$run = run_with_later($shard);
-	sql($where, "SELECT flake_detach($shard, 'later.gen')");
-	unblock('beta');
-	stopped($name, $run, $shard,
-		qr/on the $session, somebody has attached or detached shard $shard of these generators during the move: later\.gen\./);
-	run_program(options($shard), '--undo', '--generator=later.gen');
-	like($printed, qr/later\.gen (is not attached|stays as it is): somebody has/, "$name, --undo: it says so");
-	is(state_on($where, 'later.gen', $shard), 'detached', "$name, --undo: it stays so");
-	nothing_left("$name, --undo");
-}
+$run = run_with_later(67);
+sql($_, q(SELECT flake_detach(67, 'later.gen'))) foreach keys %node;
+unblock('beta');
+stopped('a generator detached in step 7', $run, 67,
+	qr/on the target, somebody has attached or detached shard 67 of these generators during the move: later\.gen\./);
+refuses('a generator detached in step 7, --undo', qr/later\.gen is not attached: .*later\.gen stays as it is: .*undone, but shard 67 of these .*: later\.gen\./s,
+	options(67), '--undo', '--generator=later.gen');
+is(state_on($_, 'later.gen', 67), 'detached', "a generator detached in step 7, --undo: it stays so on $_") foreach keys %node;
+nothing_left('a generator detached in step 7, --undo');
 
 # All shards are detached where the fence stands, as on a copy of the source.
 $run = run_to_step(7, 69);
-kill 'STOP', -$run->{pid};
-$node{alpha}->stop('immediate');
-kill_program($run, 'with its processes');
-$node{alpha}->start;
-unblock('beta');
 sql('alpha', q(SELECT flake_detach_all('flake_default')));
+unblock('beta');
+ok(!finish_program($run), 'a copy with all shards detached: it stops');
+like($printed, qr/on the source, somebody has attached or detached shard 69 .*flake_default\./, 'a copy with all shards detached: it says why');
 refuses('a copy with all shards detached, --undo', qr/undone, but shard 69 of these .*flake_default\./, options(69), '--undo');
 is(state_on('alpha', 'flake_default', 69), 'detached', 'a copy with all shards detached, --undo: it mints nothing');
 sql('alpha', 'DELETE FROM flake_shard_state WHERE shard = -1');
 
 # The source has let writers in while step 8 read the positions of sequences.
-$run = run_to_step(7, 70, options => ['--patience=4']);
+$run = run_to_step(7, 70, options => ['--patience=3']);
 my $altering = new_session($node{alpha});
 value($altering, 'BEGIN; ALTER SEQUENCE photos_70.photo_n_seq SET LOGGED');
 unblock('beta');
@@ -927,7 +912,9 @@ nothing_left('copying interrupted: --undo');
 
 # The slot has another reader, as if a copy of the target had been started.
 $run = run_to_step(6, 73);
-kill_program($run, 'with its processes');
+kill 'HUP', -$run->{pid};
+ok(!finish_program($run), 'SIGHUP to all processes: it stops');
+like($printed, qr/^stopped in step 6 .*To go on, run it again/m, 'SIGHUP to all processes: it says what to do');
 unblock('alpha');
 sql('beta', 'ALTER SUBSCRIPTION flakeid_move_73 DISABLE');
 wait_until(sub { sql('alpha', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '0' }, 'the slot is free');
@@ -954,7 +941,7 @@ $node{beta}->start;
 $node{beta}->promote;
 refuses('a promoted target', qr/the target was promoted or restored since the move began/, options(74), $_) foreach '--dry-run', '--patience=30';
 moves('a promoted target: --undo', options(74), '--undo');
-completes('a promoted target: --undo', 74);
+is(insert_on('alpha', 74), 'alpha', 'a promoted target: --undo: a client writes');
 
 #
 # Killed at any moment.
