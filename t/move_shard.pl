@@ -654,7 +654,7 @@ ok( wait_for_output(
 is(insert_by_map(19, 'photos_19'),
 	'alpha', 'waiting for the fence: other clients write');
 refuses('a second run',
-	qr/being moved by another run, process \d+ of the source/, @move_19);
+	qr/being moved by another run, process \d+ \(role \S+\) of the source/, @move_19);
 killed_in(6, 'with its processes');
 unblock('alpha');
 
@@ -738,7 +738,7 @@ $run = start_program(@move_19);
 wait_until_program_waits($node{alpha}, 'pg_create_logical_replication_slot');
 block('beta', 'SELECT flake_detach(19)');
 unblock('alpha');
-wait_until_program_waits($node{beta}, 'flake_attach');
+wait_until_program_waits($node{beta}, 'flake_lock_shard');
 killed_in(8, 'with its processes');
 unblock('beta');
 

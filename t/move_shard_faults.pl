@@ -15,6 +15,7 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 use FlakeMove;
 use FlakeTest;
+use IPC::Run;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
@@ -206,7 +207,7 @@ sub run_to_step
 	}
 	else
 	{
-		wait_until_program_waits($node{beta}, 'flake_attach', 'advisory');
+		wait_until_program_waits($node{beta}, 'flake_lock_shard', 'advisory');
 	}
 	return $run;
 }
@@ -806,13 +807,152 @@ unblock('beta');
 completes('--undo after that', 61);
 
 #
+# What others do meanwhile with generators, locks, slots and servers.
+#
+
+sub state_on
+{
+	my ($where, $generator, $shard) = @_;
+
+	return sql($where, "SELECT coalesce((SELECT state FROM flake_shards WHERE generator = '$generator'::regclass AND shard = $shard), 'none')");
+}
+
+# A shard with a table whose ids come from another's generator, in step 7.
+sub run_with_later
+{
+	my ($shard, @options) = @_;
+
+	create_shard($shard);
+	sql('alpha', "CREATE TABLE photos_$shard.b (id bigint PRIMARY KEY DEFAULT flake_id($shard, 'later.gen'))");
+	return run_to_step(7, $shard, again => 1, options => [ '--generator=later.gen', @options ]);
+}
+
+# Nobody listens to the source's session that lets writers in, and a lock is not to be had.
+$run = run_with_later(65);
+block('alpha', q(SELECT flake_detach(65, 'later.gen')));
+my $offset = -s $node{alpha}->logfile;
+kill_program($run, 'with its processes');
+lets_in('killed, a generator that is locked', 65);
+wait_until(sub { slurp_file($node{alpha}->logfile, $offset) =~ /shard 65 of generator later\.gen is not attached/ },
+	'killed, a generator that is locked: the log says so');
+unblock('alpha');
+wait_until(sub { state_on('alpha', 'later.gen', 65) eq 'attached' }, 'killed, a generator that is locked: attached when it is free');
+unblock('beta');
+moves('killed, a generator that is locked: --undo', options(65), '--undo', '--generator=later.gen');
+
+# What its owner detaches during the move stays detached.
+$run = run_with_later(67);
+sql($_, q(SELECT flake_detach(67, 'later.gen'))) foreach keys %node;
+unblock('beta');
+stopped('a generator detached in step 7', $run, 67,
+	qr/on the target, somebody has attached or detached shard 67 of these generators during the move: later\.gen\./);
+refuses('a generator detached in step 7, --undo', qr/later\.gen is not attached: .*later\.gen stays as it is: .*undone, but shard 67 of these .*: later\.gen\./s,
+	options(67), '--undo', '--generator=later.gen');
+is(state_on($_, 'later.gen', 67), 'detached', "a generator detached in step 7, --undo: it stays so on $_") foreach keys %node;
+nothing_left('a generator detached in step 7, --undo');
+
+# All shards are detached where the fence stands, as on a copy of the source.
+$run = run_to_step(7, 69);
+sql('alpha', q(SELECT flake_detach_all('flake_default')));
+unblock('beta');
+ok(!finish_program($run), 'a copy with all shards detached: it stops');
+like($printed, qr/on the source, somebody has attached or detached shard 69 .*flake_default\./, 'a copy with all shards detached: it says why');
+refuses('a copy with all shards detached, --undo', qr/undone, but shard 69 of these .*flake_default\./, options(69), '--undo');
+is(state_on('alpha', 'flake_default', 69), 'detached', 'a copy with all shards detached, --undo: it mints nothing');
+sql('alpha', 'DELETE FROM flake_shard_state WHERE shard = -1');
+
+# The source has let writers in while step 8 read the positions of sequences.
+$run = run_to_step(7, 70, options => ['--patience=3']);
+my $altering = new_session($node{alpha});
+value($altering, 'BEGIN; ALTER SEQUENCE photos_70.photo_n_seq SET LOGGED');
+# So late that it waits for the positions until after its patience, which it gives a second.
+usleep(2_300_000);
+unblock('beta');
+wait_for_output($run, qr/^step 8 /m);
+wait_until(sub { state_on('alpha', 'flake_default', 70) eq 'attached' }, 'let in during step 8: the shard is attached');
+value($altering, 'ROLLBACK');
+end_session($altering);
+stopped('let in during step 8', $run, 70, qr/has let writers in again|has not answered in time|has not caught up/);
+completes('let in during step 8', 70);
+
+# A table that is not moved: its users do not wait for the move's locks.
+sql($_, 'CREATE SCHEMA common; CREATE TABLE common.country (id int PRIMARY KEY)') foreach keys %node;
+create_shard(71);
+sql('alpha', q(ALTER TABLE photos_71.photo ADD country int REFERENCES common.country;
+CREATE TABLE photos_71.b (id bigint PRIMARY KEY DEFAULT flake_id(71, 'later.gen'))));
+foreach my $case (
+	[ 'step 1', 'beta', 'INSERT INTO common.country VALUES (1)', qr/on the target was not to be had/, '--dry-run' ],
+	[ 'step 3', 'beta', q(SELECT flake_detach(71, 'later.gen')), qr/step 3.*on the target was not to be had/s ],
+	[ 'step 10', 'alpha', 'SELECT FROM common.country', qr/step 10.*a lock was not to be had/s, '--drop-source' ])
+{
+	my ($name, $where, $holds, $pattern, @options) = @$case;
+	my $client = new_session($node{$where});
+
+	block($where, $holds);
+	$run = start_program(options(71), '--generator=later.gen', @options);
+	ok(wait_for_output($run, $pattern), "a lock in $name: it tries again");
+	value($client, q(SET lock_timeout = '10s'));
+	is(code($client, 'INSERT INTO common.country SELECT coalesce(max(id), 9) + 1 FROM common.country'), 'none, but: ',
+		"a lock in $name: others go on");
+	end_session($client);
+	$name eq 'step 3' ? kill_program($run, 'with its processes') : unblock($where);
+	ok(finish_program($run), "a lock in $name: it goes on") if $name ne 'step 3';
+	unblock($where) if $name eq 'step 3';
+}
+
+# A table's copy is interrupted, and the target cannot reach the source any more.
+create_shard(72);
+is(insert_on('alpha', 72, 1000), 'alpha', 'a client writes');
+block('beta', 'SELECT pg_advisory_xact_lock(1)');
+$run = start_program(options(72));
+wait_until(sub { sql('alpha', q(SELECT slot_name FROM pg_replication_slots WHERE slot_name ~ '_sync_')) ne '' }, 'a table is copied');
+kill_program($run, 'with its processes');
+refuses('copying interrupted, no way to the source', qr/stopped in step 4/, options(72), '--subscription-conninfo=host=/nonexistent');
+unblock('beta');
+moves('copying interrupted: --undo', options(72), '--undo');
+nothing_left('copying interrupted: --undo');
+
+# The slot has another reader, as if a copy of the target had been started.
+$run = run_to_step(6, 73);
+kill 'HUP', -$run->{pid};
+ok(!finish_program($run), 'SIGHUP to all processes: it stops');
+like($printed, qr/^stopped in step 6 .*To go on, run it again/m, 'SIGHUP to all processes: it says what to do');
+unblock('alpha');
+sql('beta', 'ALTER SUBSCRIPTION flakeid_move_73 DISABLE');
+wait_until(sub { sql('alpha', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '0' }, 'the slot is free');
+my $reader = IPC::Run::start(
+	[ 'pg_recvlogical', '--start', '--no-loop', '--slot=flakeid_move_73', '--file=-', '-o', 'proto_version=1', '-o', 'publication_names=flakeid_move_73',
+		'--dbname=' . $node{alpha}->connstr('postgres') ],
+	'<', \undef, '>', '/dev/null', '2>', '/dev/null');
+wait_until(sub { sql('alpha', 'SELECT count(*) FROM pg_replication_slots WHERE active') eq '1' }, 'the slot is taken');
+refuses('another reads the slot', qr/is read by somebody else, process \d+ of the source/, options(73), '--patience=1');
+$run = start_program(options(73), '--undo');
+ok(wait_for_output($run, qr/slots are still read: flakeid_move_73 by process \d+/), 'another reads the slot, --undo: it waits for that');
+$reader->signal('INT');
+$reader->finish;
+ok(finish_program($run), 'another reads the slot, --undo') or diag $printed;
+nothing_left('another reads the slot, --undo');
+
+# The target becomes a standby that is promoted.
+$run = run_to_step(6, 74, options => [ '--subscription-conninfo=' . sprintf('postgresql:///postgres?host=%s&port=%d', $node{alpha}->host, $node{alpha}->port) ]);
+kill_program($run, 'with its processes');
+unblock('alpha');
+$node{beta}->stop;
+$node{beta}->set_standby_mode;
+$node{beta}->start;
+$node{beta}->promote;
+refuses('a promoted target', qr/the target was promoted or restored since the move began/, options(74), $_) foreach '--dry-run', '--patience=30';
+moves('a promoted target: --undo', options(74), '--undo');
+is(insert_on('alpha', 74), 'alpha', 'a promoted target: --undo: a client writes');
+
+#
 # Killed at any moment.
 #
 
 foreach my $round (1 .. $ENV{FLAKEID_MOVE_ROUNDS} // 0)
 {
 	my $how = rand > 0.5 ? 'alone' : 'with its processes';
-	my $shard = 64 + $round % 35;
+	my $shard = 75 + $round % 24;
 
 	sql('alpha',
 		"DROP SCHEMA IF EXISTS photos_$shard CASCADE; SELECT flake_attach($shard);"

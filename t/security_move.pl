@@ -709,6 +709,29 @@ like($printed, qr/alice\.gen \(minted\).*^stopped in step 3/ms, 'minted after st
 is(state_on('beta', 'alice.gen'), 'none', 'minted after step 1: not detached');
 moves('minted after step 1: --undo', @others, '--undo');
 
+# A generator in the schema: its other shards are not the target's.
+my $own = q(SELECT flake_create_generator('s_SHARD.gen'); SELECT flake_detach(5, 's_SHARD.gen'); SELECT flake_lease('outside', '1 hour', 's_SHARD.gen'); SELECT flake_id(6, 's_SHARD.gen');
+CREATE TABLE S.b (id bigint PRIMARY KEY DEFAULT flake_id(SHARD, 's_SHARD.gen')));
+is_refused('other shards in use', qr/other shards of generators in the schema are in use: s_\d+\.gen \(6, 8191\)\./, boss => $own);
+my @own = shard(boss => $own);
+moves('other shards in use, named', @own, "--generator=s_$shard.gen");
+is(code($_, "SELECT flake_id(5, 's_$shard.gen')"), '55000', 'other shards in use, named: the target does not mint 5'),
+  is(code($_, "SELECT flake_id(8191, 's_$shard.gen')"), '55000', 'other shards in use, named: the target does not mint 8191'),
+  is(code($_, "INSERT INTO s_$shard.b DEFAULT VALUES"), 'none, but: ', 'other shards in use, named: the target mints the shard'),
+  end_session($_)
+  foreach new_session($node{beta}, "db_$shard");
+
+# Anybody can have the lock that keeps two runs apart.
+sql('alpha', 'postgres', 'CREATE ROLE locker LOGIN');
+my @locked = shard();
+my $locker = do {
+	local $ENV{PGUSER} = 'locker';
+	new_session($node{alpha}, "db_$shard");
+};
+value($locker, "SELECT pg_advisory_lock(hashtext('flakeid-move-shard'), $shard)");
+refuses('a lock of anybody', qr/by another run, process \d+ \(role locker, no superuser\) of the source/, @locked);
+end_session($locker);
+
 # She detaches it when the move has begun.
 @others = (shard(target => $made, boss => $made, mallory => $named), '--trust-owners');
 $blocker = stop_at_slot();
