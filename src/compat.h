@@ -29,6 +29,13 @@ typedef int SysCacheIdentifier;
 	pg_namespace_aclcheck(schema, role, mode)
 #endif
 
+/* Whether this session holds a lock in a mode; since PostgreSQL 17 with a stronger one. */
+#if PG_VERSION_NUM >= 170000
+#define flake_lock_is_held(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define flake_lock_is_held(tag, mode) LockHeldByMe(tag, mode)
+#endif
+
 /* Without an instrumentation, which PostgreSQL 18 added. */
 #if PG_VERSION_NUM >= 180000
 #define flake_index_beginscan(heap, index, snapshot, nkeys) \

@@ -90,7 +90,9 @@ flake_health_horizon(PG_FUNCTION_ARGS)
 		{
 			if (pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
 				hidden = "privilege";
-			else if (flake_horizon_read(sequence, &packed))
+			else if (!flake_horizon_try_read(sequence, PAGE_BRIEFLY, &packed))
+				hidden = "lock";
+			else if (packed != FLAKE_PACKED_NONE)
 			{
 				/* setval() allows more than the layout does. */
 				packed = Max(packed, flake_layout_min_packed(&layout));
