@@ -225,7 +225,7 @@ find_early(const FuncExpr *call)
 		return;
 	if (flake_generator_layout(sequence, call->funcid, true, &layout) &&
 		flake_layout_has_time(&layout) && !has_new_file(sequence) &&
-		pg_class_aclmask(sequence, GetUserId(), ACL_SELECT | ACL_USAGE, ACLMASK_ANY) != 0)
+		pg_class_aclcheck(sequence, GetUserId(), FLAKE_READ_PRIVILEGES) == ACLCHECK_OK)
 	{
 		Generator  *generator = flake_generator_read(sequence, call->funcid);
 
