@@ -192,13 +192,6 @@ flake_shard_is_detached(Oid sequence, int32 shard, Oid function)
 	return state.exists && !state.attached;
 }
 
-void
-flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases)
-{
-	flake_own_table_remove_dropped(leases, NULL);
-	flake_own_table_remove_dropped(states, leases);
-}
-
 /*
  * What the event trigger did not remove, in single-user mode for instance, goes on
  * the occasion.
@@ -229,7 +222,8 @@ flake_shard_write_state(Oid sequence, int32 shard, bool attached, bool has_after
 	else
 		flake_own_table_insert(&states, values, nulls);
 
-	flake_shard_remove_dropped(&states, &leases);
+	flake_own_table_remove_some(&leases, NULL);
+	flake_own_table_remove_some(&states, &leases);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
 }

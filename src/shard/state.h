@@ -68,9 +68,6 @@ extern void flake_shard_write_state(Oid sequence, int32 shard, bool attached, bo
  */
 extern void flake_shard_init_keys(ScanKeyData keys[2], Oid sequence, int32 shard);
 
-/* Removes what dropped generators have left in both tables. */
-extern void flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases);
-
 #pragma GCC visibility pop
 
 #endif							/* FLAKEID_STATE_H */
