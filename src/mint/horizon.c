@@ -316,7 +316,7 @@ extend(HorizonRef *ref, int64 end, Slot *slot)
 		cap = flake_horizon_claimable_up_to(ref->layout, move.wall);
 	}
 	if (end > cap)
-		start_over = true;	/* the claim had another reading of the clock */
+		start_over = true;		/* the claim had another reading of the clock */
 	else
 	{
 		if (pg_add_s64_overflow(end, ref->window, &needed))
@@ -324,9 +324,8 @@ extend(HorizonRef *ref, int64 end, Slot *slot)
 		needed = Min(needed, cap);
 
 		/*
-		 * With less to reserve, who is content with less left flushes
-		 * less often.  Somebody else may have moved the horizon while we
-		 * waited.
+		 * With less to reserve, who is content with less left flushes less
+		 * often.  Somebody else may have moved the horizon while we waited.
 		 */
 		ref->reserve = (needed - end) / 4;
 		if (flake_horizon_margin(ref, end) < ref->reserve)
@@ -404,9 +403,8 @@ rewind_horizon(HorizonRef *ref, int64 value)
 	XLogRecPtr	lsn;
 
 	/*
-	 * Who had read on up to above the value is set back to it, or the
-	 * rewind is refused: see check_settled().  Up to there bounds were
-	 * given out.
+	 * Who had read on up to above the value is set back to it, or the rewind
+	 * is refused: see check_settled().  Up to there bounds were given out.
 	 */
 	asked = Min((int64) pg_atomic_read_u64(&shared->asked), value);
 	lsn = flake_horizon_page_write(rel, page, value, asked);

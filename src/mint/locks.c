@@ -125,7 +125,10 @@ flake_page_lock(Relation rel, LWLock *lock, PageWait wait)
 	INSTR_TIME_SET_CURRENT(started);
 	do
 	{
-		/* Not pinned while we sleep: replay waits for pins when it drops a file. */
+		/*
+		 * Not pinned while we sleep: replay waits for pins when it drops a
+		 * file.
+		 */
 		Buffer		buffer = ReadBuffer(rel, 0);
 
 		if (try_page(buffer, lock, wait))

@@ -380,7 +380,7 @@ dropped_sequences(void)
 	TupleTableSlot *slot;
 
 	fmgr_info(F_PG_EVENT_TRIGGER_DROPPED_OBJECTS, &function);
-	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL, (fmNodePtr) &result);
+	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL, (fmNodePtr) & result);
 	(void) FunctionCallInvoke(call);
 
 	slot = MakeSingleTupleTableSlot(result.setDesc, &TTSOpsMinimalTuple);
