@@ -169,12 +169,12 @@ flake_shmem_settled(Oid generator, int32 shard)
 void
 flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Settled    *settled;
-
 	flake_shmem_attach();
 	FLAKE_TRY_LOCKED();
 	{
+		dshash_seq_status scan;
+		Settled    *settled;
+
 		dshash_seq_init(&scan, flake_settled_table, false);
 		while ((settled = dshash_seq_next(&scan)) != NULL)
 		{
@@ -224,12 +224,12 @@ void
 flake_shmem_visit_slot(Oid generator, int32 shard, FlakeSlotVisitor visit, void *arg)
 {
 	FlakeKey	key = make_key(slot_database(generator), generator, shard);
-	Slot	   *slot;
 
 	flake_shmem_attach();
 	FLAKE_TRY_LOCKED();
 	{
-		slot = dshash_find(flake_slots, &key, false);
+		Slot	   *slot = dshash_find(flake_slots, &key, false);
+
 		if (slot != NULL)
 		{
 			visit(slot, arg);
@@ -242,12 +242,12 @@ flake_shmem_visit_slot(Oid generator, int32 shard, FlakeSlotVisitor visit, void 
 void
 flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Slot	   *slot;
-
 	flake_shmem_attach();
 	FLAKE_TRY_LOCKED();
 	{
+		dshash_seq_status scan;
+		Slot	   *slot;
+
 		dshash_seq_init(&scan, flake_slots, false);
 		while ((slot = dshash_seq_next(&scan)) != NULL)
 		{
@@ -262,12 +262,12 @@ flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 void
 flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Horizon    *horizon;
-
 	flake_shmem_attach();
 	FLAKE_TRY_LOCKED();
 	{
+		dshash_seq_status scan;
+		Horizon    *horizon;
+
 		dshash_seq_init(&scan, flake_horizons, false);
 		while ((horizon = dshash_seq_next(&scan)) != NULL)
 		{

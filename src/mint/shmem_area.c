@@ -224,7 +224,6 @@ area_attach(const ShmemHeader *header)
 void
 flake_shmem_attach(void)
 {
-	ShmemHeader *header;
 	MemoryContext old_context;
 
 	if (area != NULL)
@@ -233,7 +232,8 @@ flake_shmem_attach(void)
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
 	FLAKE_TRY_LOCKED();
 	{
-		header = header_get();
+		ShmemHeader *header = header_get();
+
 		table_params.tranche_id = header->lock.tranche;
 		LWLockAcquire(&header->lock, LW_EXCLUSIVE);
 		if (header->area == DSM_HANDLE_INVALID)
@@ -241,10 +241,10 @@ flake_shmem_attach(void)
 		else
 			area_attach(header);
 		LWLockRelease(&header->lock);
+		shmem_header = header;
 	}
 	FLAKE_END_LOCKED();
 	MemoryContextSwitchTo(old_context);
-	shmem_header = header;
 }
 
 int
