@@ -1301,7 +1301,7 @@ foreach my $look (
 
 	$reader->{pid} = value($reader, 'SELECT pg_backend_pid()');
 	value($reader, $sql);
-	stop_at($reader, 'enter flake_horizon_read', $sql);
+	stop_at($reader, 'enter flake_horizon_try_read', $sql);
 	value($two, 'ALTER SEQUENCE restarted RESTART');
 	$node->wait_for_catchup($standby, 'replay');
 	let_go($reader);

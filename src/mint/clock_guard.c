@@ -117,8 +117,8 @@ get_guard(void)
 static ControlFileData *
 read_control_file(void)
 {
-	ControlFileData *control;
-	bool		is_intact;
+	ControlFileData *control = NULL;
+	bool		is_intact = false;
 
 	FLAKE_TRY_LOCKED();
 	{

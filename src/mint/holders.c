@@ -208,7 +208,7 @@ static void
 before_prepare(void)
 {
 	Holder	   *holder;
-	PreparedHolder *prepared;
+	PreparedHolder *prepared = NULL;
 	TransactionId xid;
 
 	/* Where no transaction can be prepared, PostgreSQL says so. */
@@ -351,7 +351,7 @@ int64
 flake_holders_least(Oid generator, int32 shard, int64 packed)
 {
 	FlakeKey	key = {.database = MyDatabaseId,.generator = generator,.shard = shard};
-	int64		result;
+	int64		result = packed;
 
 	FLAKE_TRY_LOCKED();
 	{

@@ -351,7 +351,7 @@ extend(HorizonRef *ref, int64 end, Slot *slot)
 bool
 flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 {
-	bool		start_over;
+	bool		start_over = false;
 
 	FLAKE_TRY_LOCKED();
 	{

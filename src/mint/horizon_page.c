@@ -285,7 +285,7 @@ try_read(Oid sequence, PageWait wait, int64 *value)
 bool
 flake_horizon_try_read(Oid sequence, PageWait wait, int64 *value)
 {
-	bool		result;
+	bool		result = false;
 
 	FLAKE_TRY_LOCKED();
 	{

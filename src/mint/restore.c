@@ -101,7 +101,7 @@ read_origin(Oid sequence, PageWait wait)
 bool
 flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
 {
-	HorizonOrigin origin;
+	HorizonOrigin origin = {0};
 	HorizonOrigin present;
 
 	/* What its primary finds is for both. */
@@ -169,7 +169,7 @@ stamp(Oid sequence)
 XLogRecPtr
 flake_restore_accept(Oid sequence)
 {
-	XLogRecPtr	lsn;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
 
 	FLAKE_TRY_LOCKED();
 	{

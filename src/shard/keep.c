@@ -368,7 +368,7 @@ dropped_sequence(TupleTableSlot *slot)
 static List *
 dropped_sequences(void)
 {
-	LOCAL_FCINFO(call, 0);
+	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(0));
 	FmgrInfo	function;
 	EState	   *estate = CreateExecutorState();
 	ReturnSetInfo result = {
@@ -432,7 +432,6 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 	List	   *generators;
 	OwnTable	states;
 	OwnTable	leases;
-	ListCell   *lc;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
@@ -447,6 +446,8 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 	{
 		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, &leases))
 		{
+			ListCell   *lc;
+
 			foreach(lc, generators)
 			{
 				flake_own_table_remove(&leases, NULL, lfirst_oid(lc));
