@@ -70,6 +70,8 @@ OBJS = \
 	src/mint/claim.o \
 	src/mint/restore.o \
 	src/mint/horizon.o \
+	src/mint/horizon_database.o \
+	src/mint/locks.o \
 	src/mint/clock_guard.o \
 	src/mint/horizon_page.o \
 	src/mint/horizon_reach.o \

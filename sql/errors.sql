@@ -32,13 +32,13 @@ SELECT * FROM attempt('SELECT flake_sibling(1)');
 COMMIT;
 DROP SEQUENCE ordinary;
 
--- without USAGE on the generator
+-- without SELECT or USAGE on flake_default
 CREATE ROLE flake_regress_user;
-REVOKE USAGE ON SEQUENCE flake_default FROM PUBLIC;
+REVOKE SELECT ON SEQUENCE flake_default FROM PUBLIC;
 SET ROLE flake_regress_user;
 SELECT * FROM attempt('SELECT flake_id(5)');
 RESET ROLE;
-GRANT USAGE ON SEQUENCE flake_default TO PUBLIC;
+GRANT SELECT ON SEQUENCE flake_default TO PUBLIC;
 SET ROLE flake_regress_user;
 SELECT flake_shard(flake_id(5));
 

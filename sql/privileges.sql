@@ -47,7 +47,8 @@ INSERT INTO forbidden (command) VALUES
     -- horizons
     ($$SELECT setval('flake_default', 1125899906842623)$$),
     ($$SELECT setval('not_his', 1)$$),
-    ($$SELECT last_value FROM flake_default$$),
+    ($$SELECT nextval('flake_default')$$),
+    ($$SELECT last_value FROM not_his$$),
     ($$ALTER SEQUENCE flake_default RESTART$$),
     ($$ALTER SEQUENCE flake_default INCREMENT 1$$),
     ($$ALTER SEQUENCE flake_default RENAME TO x$$),
@@ -135,8 +136,8 @@ SELECT count(*) >= 3 AS generators, count(horizon) AS "horizons that may be seen
 SELECT generator, shard, state, after IS NOT NULL AS after FROM flake_shards WHERE shard = 301;
 RESET ROLE;
 
--- and without USAGE
-REVOKE USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 FROM PUBLIC;
+-- and without SELECT
+REVOKE SELECT ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 FROM PUBLIC;
 SET ROLE flake_anybody;
 SELECT a.code, c AS command
 FROM unnest(ARRAY['SELECT flake_id(300)', 'SELECT flake_ids(300, 0)', 'SELECT flake_sibling(5)', 'SELECT flake_uuid()',
@@ -145,7 +146,7 @@ SELECT count(horizon) AS "horizons that may be seen" FROM flake_generators;
 SELECT generator, shard, state, after IS NOT NULL AS after FROM flake_shards WHERE shard = 301;
 SELECT flake_shard(flake_make('2030-01-01', 5, 0)) AS "reads ids still";
 RESET ROLE;
-GRANT USAGE ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 TO PUBLIC;
+GRANT SELECT ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 TO PUBLIC;
 
 -- A generator of one's own, and what one can do to it: ids do not repeat, and there is no crash.
 CREATE SCHEMA his AUTHORIZATION flake_anybody;

@@ -62,12 +62,12 @@ SELECT count(DISTINCT id), count(DISTINCT substr(id, 9, 10)) AS servers, bool_an
 FROM objectids;
 SELECT count(*) FILTER (WHERE id COLLATE "C" <= previous) AS misordered
 FROM (SELECT id, lag(id) OVER (ORDER BY i) AS previous FROM objectids) AS pairs;
-REVOKE USAGE ON SEQUENCE flake_default_objectid FROM PUBLIC;
+REVOKE SELECT ON SEQUENCE flake_default_objectid FROM PUBLIC;
 CREATE ROLE flake_regress_user;
 SET ROLE flake_regress_user;
 SELECT * FROM attempt('SELECT flake_objectid()');
 RESET ROLE;
 DROP ROLE flake_regress_user;
-GRANT USAGE ON SEQUENCE flake_default_objectid TO PUBLIC;
+GRANT SELECT ON SEQUENCE flake_default_objectid TO PUBLIC;
 RESET timezone;
 RESET datestyle;

@@ -34,6 +34,15 @@ typedef int SysCacheIdentifier;
 	pg_namespace_aclcheck(schema, role, mode)
 #endif
 
+/* pg_proc_aclcheck() until PostgreSQL 15 */
+#if PG_VERSION_NUM >= 160000
+#define flake_function_aclcheck(function, role, mode) \
+	object_aclcheck(ProcedureRelationId, function, role, mode)
+#else
+#define flake_function_aclcheck(function, role, mode) \
+	pg_proc_aclcheck(function, role, mode)
+#endif
+
 /* pg_foreign_server_aclcheck() and pg_foreign_server_ownercheck() until PostgreSQL 15 */
 #if PG_VERSION_NUM >= 160000
 #define flake_server_aclcheck(server, role, mode) \
@@ -45,6 +54,13 @@ typedef int SysCacheIdentifier;
 	pg_foreign_server_aclcheck(server, role, mode)
 #define flake_server_ownercheck(server, role) \
 	pg_foreign_server_ownercheck(server, role)
+#endif
+
+/* Whether this session holds a lock in a mode; since PostgreSQL 17 with a stronger one. */
+#if PG_VERSION_NUM >= 170000
+#define flake_lock_is_held(tag, mode) LockHeldByMe(tag, mode, false)
+#else
+#define flake_lock_is_held(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
 /* Without an instrumentation, which PostgreSQL 18 added. */

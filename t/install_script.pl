@@ -86,7 +86,7 @@ is(join(' ', sort keys %raised), join(' ', qw(
 	25000 25001 27000
 	39P01 39P03 3F000
 	42501 42622 42703 42704 42804 42809 42883 42P01 42P06 42P17
-	53100 53200 53400 54000 55000 55006
+	53100 53200 53400 54000 55000 55006 55P03
 	HV00D XX000 XX001)), 'the errors that are raised are those that may be');
 
 done_testing();

@@ -1278,8 +1278,8 @@ is_error('55006', 'lapsed: renewed, it is not detached', get_answer($two));
 value($two, q(SELECT flake_create_generator('restarted')));
 value($one, q(SELECT flake_id(1, 'restarted')));
 foreach my $look (
-	[ 'flake_horizon_read', q(SELECT horizon_time > now() - interval '1 h' FROM _flake_health_horizon('restarted')) ],
-	[ 'flake_horizon_read', q(SELECT flake_horizon('restarted') > 0) ],
+	[ 'flake_horizon_try_read', q(SELECT horizon_time > now() - interval '1 h' FROM _flake_health_horizon('restarted')) ],
+	[ 'flake_horizon_try_read', q(SELECT flake_horizon('restarted') > 0) ],
 	[ 'flake_restore_find', q(SELECT timeline IS NULL FROM _flake_restore_of('restarted')) ])
 {
 	my ($function, $sql) = @$look;
@@ -1301,7 +1301,7 @@ foreach my $look (
 
 	$reader->{pid} = value($reader, 'SELECT pg_backend_pid()');
 	value($reader, $sql);
-	stop_at($reader, 'enter flake_horizon_read', $sql);
+	stop_at($reader, 'enter flake_horizon_try_read', $sql);
 	value($two, 'ALTER SEQUENCE restarted RESTART');
 	$node->wait_for_catchup($standby, 'replay');
 	let_go($reader);

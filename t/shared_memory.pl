@@ -9,6 +9,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use FlakeTest;
+use FlakeWire;
 use Test::More;
 
 # Far more than fit: each takes 8192 slots.
@@ -16,7 +17,10 @@ my $max_databases = 100;
 
 my $node = start_server(
 	'main',
-	conf => 'fsync = off',
+	conf => q(
+fsync = off
+log_min_error_statement = panic
+),
 	sql => q(
 CREATE EXTENSION flakeid;
 SELECT flake_id(5);
@@ -77,6 +81,27 @@ is( $node->safe_psql(
 	),
 	20000,
 	'also in other databases');
+
+# Clients that do not read this error keep no part of the shared memory locked.
+ask_once($node, q(SELECT count(flake_id(n, 'late')) FROM generate_series(0, 4000) AS n));
+my @silent;
+foreach my $n (8001 .. 8008)
+{
+	my $wire = FlakeWire->connect($node->host, $node->port, 'postgres',
+		$ENV{PGUSER} || scalar getpwuid $<)
+	  or die 'no connection';
+
+	$wire->send("DO \$\$ BEGIN EXECUTE 'SELECT flake_id($n, ''late'') --'"
+		  . q( || repeat('x', 5000000); END $$));
+	$node->poll_query_until('postgres',
+		"SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = "
+		  . $wire->pid)
+	  or die 'the server does not wait for the client';
+	push @silent, $wire;
+}
+is( (ask_once($node, q(SET statement_timeout = '10s'; SELECT count(*) > 0 FROM flake_stat)))[0],
+	't', 'who does not read that error keeps nothing locked');
+$_->close foreach @silent;
 
 # A generator that finds no room is none the worse for it.
 my $late = q(SELECT count(flake_id(n, 'late')) FROM generate_series(0, 4000) AS n);

@@ -50,7 +50,7 @@ AS 'MODULE_PATHNAME', 'flake_advance'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_advance(regclass, bigint) IS
-'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if not every shard has ids above it at all or at present, 25006 read-only, 42501 without UPDATE and USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
+'raises a generator: every id that is minted from it after this, of whatever shard, exceeds an id; does nothing if it does so anyway; not undone by ROLLBACK; errors: 22003 or 22023 if not every shard has ids above it at all or at present, 25006 read-only, 42501 without UPDATE on the generator and the right to mint from it, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@.flake_would_exceed(generator regclass, shard int, id bigint)
 RETURNS boolean
@@ -58,7 +58,7 @@ AS 'MODULE_PATHNAME', 'flake_would_exceed'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_would_exceed(regclass, int, bigint) IS
-'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 25006 on a standby, 42501 without USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped';
+'whether the next id of a shard would exceed an id, as far as is known now; errors: 22003 if the layout has no such shard, 25006 on a standby, 42501 without the right to mint from the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped';
 
 CREATE FUNCTION @extschema@.flake_rewind(generator regclass, below bigint,
     force boolean DEFAULT false)

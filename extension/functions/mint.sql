@@ -6,7 +6,7 @@ AS 'MODULE_PATHNAME', 'flake_id'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_id(int) IS
-'next id of a logical shard (0 to 8191); waits up to flakeid.max_wait if ids are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on the generator, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 the shard is detached or leased, or not attached with flakeid.require_attach';
+'next id of a logical shard (0 to 8191); waits up to flakeid.max_wait if ids are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 without the right to mint from the generator (USAGE; SELECT will do for flake_default), 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 the shard is detached or leased, or not attached with flakeid.require_attach, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@.flake_id()
 RETURNS bigint

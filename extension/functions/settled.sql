@@ -15,7 +15,7 @@ AS 'MODULE_PATHNAME', 'flake_settled'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED SUPPORT @extschema@._flake_settled_support;
 
 COMMENT ON FUNCTION @extschema@.flake_settled(regclass) IS
-'up to where ids are settled: every id at or below it that this server has minted or will mint is of a transaction that has ended, and the statement that calls this sees its rows; null if no id was minted yet, or if none is known for the statement''s snapshot; errors: 0A000 for a layout without time with several shards, 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
+'up to where ids are settled: every id at or below it that this server has minted or will mint is of a transaction that has ended, and the statement that calls this sees its rows; null if no id was minted yet, or if none is known for the statement''s snapshot; errors: 0A000 for a layout without time with several shards, 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on the generator, 42809 for generators of wide ids and for what is no generator, 42P01 if it has been dropped, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@.flake_settled(generator regclass, shard int)
 RETURNS bigint
@@ -48,7 +48,7 @@ AS 'MODULE_PATHNAME', 'flake_settled_uuid'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_settled_uuid() IS
-'up to where ids of flake_uuid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
+'up to where ids of flake_uuid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@.flake_settled_uuidv7(
     generator regclass DEFAULT '@extschema@.flake_default_uuidv7')
@@ -65,7 +65,7 @@ AS 'MODULE_PATHNAME', 'flake_settled_objectid'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_settled_objectid() IS
-'up to where ids of flake_objectid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed';
+'up to where ids of flake_objectid() are settled, of those that were minted in this database; null as flake_settled(); errors: 25000 in a parallel worker, 25006 on a standby, 42501 with neither SELECT nor USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 55000 while a change to it is not committed, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@._flake_holders(
     OUT generator regclass, OUT shard int, OUT pid int, OUT xid xid,

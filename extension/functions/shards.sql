@@ -7,7 +7,7 @@ AS 'MODULE_PATHNAME', 'flake_detach'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach(int, regclass) IS
-'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 55000 while a change to it is not committed, 55006 if the shard is leased';
+'lets this server mint a shard no more, from now on if the transaction commits; an upper bound of every id that it has minted for it; waits for sessions that are just claiming ids; errors: 22003 no such shard, 25006 read-only, 42501 without UPDATE on the generator and the right to mint from it, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 55000 while a change to it is not committed, 55006 if the shard is leased';
 
 CREATE FUNCTION @extschema@.flake_attach(shard int, after bigint DEFAULT NULL,
     generator regclass DEFAULT '@extschema@.flake_default')

@@ -6,7 +6,7 @@ AS 'MODULE_PATHNAME', 'flake_uuidv7'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_uuidv7(int) IS
-'next UUID of version 7 of a logical shard (0 to 8191): 48 bits of milliseconds since 1970, 12 of sequence, 13 of shard, 49 of random; the UUIDs of a shard ascend; waits up to flakeid.max_wait if they are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on the generator, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 the shard is detached or leased, or not attached with flakeid.require_attach, XX000 the operating system has no random bits';
+'next UUID of version 7 of a logical shard (0 to 8191): 48 bits of milliseconds since 1970, 12 of sequence, 13 of shard, 49 of random; the UUIDs of a shard ascend; waits up to flakeid.max_wait if they are too far ahead of the clock; errors: 22003 shard out of range or lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 without the right to mint from the generator (USAGE, or for flake_default_uuidv7 SELECT), 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 the shard is detached or leased, or not attached with flakeid.require_attach, 55P03 the generator''s page is locked by another session, XX000 the operating system has no random bits';
 
 CREATE FUNCTION @extschema@.flake_uuidv7()
 RETURNS uuid

@@ -6,7 +6,7 @@ AS 'MODULE_PATHNAME', 'flake_uuid'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_uuid() IS
-'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; unique over all databases of the server while it runs, over restarts in each database; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 no worker, or a change to the generator is not committed';
+'next 128-bit id as Boundary''s flake: 64 bits of milliseconds since 1970, 48 of worker (setting flakeid.worker), 16 of sequence; unique over all databases of the server while it runs, over restarts in each database; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 neither SELECT nor USAGE on flake_default_uuid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 no worker, or a change to the generator is not committed, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@.flake_uuid_decode(id uuid,
     OUT ts timestamptz, OUT worker macaddr, OUT sequence int)
@@ -39,7 +39,7 @@ AS 'MODULE_PATHNAME', 'flake_objectid'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_objectid() IS
-'next 96-bit id as MongoDB''s ObjectID, in 24 hexadecimal digits: 4 bytes of seconds since 1970, 5 drawn at random at server start, 3 of counter; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 no USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 a change to the generator is not committed';
+'next 96-bit id as MongoDB''s ObjectID, in 24 hexadecimal digits: 4 bytes of seconds since 1970, 5 drawn at random at server start, 3 of counter; errors: 22003 lifetime over, 25000 in a parallel worker, 25006 read-only, 42501 neither SELECT nor USAGE on flake_default_objectid, 53200 or 53100 shared memory is used up, 53400 clock too far behind, 55000 a change to the generator is not committed, 55P03 the generator''s page is locked by another session';
 
 CREATE FUNCTION @extschema@.flake_objectid_timestamp(id text)
 RETURNS timestamptz

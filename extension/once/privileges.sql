@@ -39,9 +39,10 @@ BEGIN
 END
 $revoke$;
 
--- Anybody may mint, until USAGE is revoked from PUBLIC; the role that created the
+-- Anybody may mint, until SELECT is revoked from PUBLIC; the role that created the
 -- extension may afterwards, and may save and restore the horizons with pg_dump.
-GRANT USAGE ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
+-- Not USAGE, with which anybody could lock their pages by nextval().
+GRANT SELECT ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
     @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO PUBLIC;
 GRANT ALL ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
     @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO @extowner@;

@@ -60,6 +60,7 @@
 #include "layout/message.h"
 #include "mint/clock_guard.h"
 #include "mint/entry.h"
+#include "mint/locks.h"
 #include "mint/shmem_area.h"
 #include "miscadmin.h"
 #include "settings.h"
@@ -112,19 +113,33 @@ get_guard(void)
 	return guard;
 }
 
+/* NULL if it cannot be read. */
+static ControlFileData *
+read_control_file(void)
+{
+	ControlFileData *control = NULL;
+	bool		is_intact = false;
+
+	FLAKE_TRY_LOCKED();
+	{
+		LWLockAcquire(ControlFileLock, LW_SHARED);
+		control = get_controlfile(DataDir, &is_intact);
+		LWLockRelease(ControlFileLock);
+	}
+	FLAKE_END_LOCKED();
+	return is_intact ? control : NULL;
+}
+
 /* When the last checkpoint began, at the latest; DT_NOBEGIN if it cannot be read. */
 static TimestampTz
 last_checkpoint(void)
 {
-	ControlFileData *control;
-	TimestampTz result = DT_NOBEGIN;
-	bool		is_intact;
+	ControlFileData *control = read_control_file();
+	TimestampTz result;
 
-	LWLockAcquire(ControlFileLock, LW_SHARED);
-	control = get_controlfile(DataDir, &is_intact);
-	LWLockRelease(ControlFileLock);
-	if (is_intact)
-		result = time_t_to_timestamptz(control->checkPointCopy.time) + USECS_PER_SEC;
+	if (control == NULL)
+		return DT_NOBEGIN;
+	result = time_t_to_timestamptz(control->checkPointCopy.time) + USECS_PER_SEC;
 	pfree(control);
 	return result;
 }

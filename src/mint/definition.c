@@ -33,6 +33,8 @@
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/horizon_page.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -93,6 +95,21 @@ flake_generator_key(Oid sequence, Oid function)
 			return key;
 	}
 	return sequence;
+}
+
+AclMode
+flake_generator_mint_privileges(Oid key)
+{
+	return key < FLAKE_BUILTINS ? ACL_SELECT | ACL_USAGE : ACL_USAGE;
+}
+
+void
+flake_generator_check_privilege(Oid sequence, AclMode any_of)
+{
+	AclResult	result = pg_class_aclcheck(sequence, GetUserId(), any_of);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
 }
 
 List *

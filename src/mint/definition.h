@@ -13,6 +13,7 @@
 #include "compat.h"
 #include "layout/layout.h"
 #include "nodes/pg_list.h"
+#include "utils/acl.h"
 
 
 #pragma GCC visibility push(hidden)
@@ -69,6 +70,19 @@ extern void flake_generator_check_sequence(Oid sequence, const FlakeLayout *layo
  * stay when that is undone.
  */
 extern void flake_generator_check_label(Oid sequence);
+
+/* With one of these a user may ask what a generator has handed out. */
+#define FLAKE_READ_PRIVILEGES	(ACL_SELECT | ACL_USAGE)
+
+/*
+ * With one of these he may mint.  Everybody may mint from the extension's own
+ * generators, so SELECT will do there: with USAGE he could also call nextval(), whose
+ * error keeps the page locked for as long as he does not read it (see locks.c).
+ */
+extern AclMode flake_generator_mint_privileges(Oid key);
+
+/* ERROR 42501 without any of them. */
+extern void flake_generator_check_privilege(Oid sequence, AclMode any_of);
 
 #pragma GCC visibility pop
 

@@ -37,7 +37,6 @@
 #include "mint/slot.h"
 #include "mint/version.h"
 #include "storage/lmgr.h"
-#include "utils/acl.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -209,25 +208,20 @@ find_and_lock_builtin(Generator *generator, Oid function)
 
 /* ERROR unless the current user may mint from the generator. */
 static void
-check_usage(Generator *generator)
+check_minter(Generator *generator)
 {
 	Oid			user = GetUserId();
-	AclResult	result = pg_class_aclcheck(generator->sequence, user, ACL_USAGE);
 
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_SEQUENCE,
-					   get_rel_name(generator->sequence));
+	flake_generator_check_privilege(generator->sequence,
+									flake_generator_mint_privileges(generator->key));
 	generator->user = user;
 }
 
-/* ERROR unless the current user has one of two privileges on the generator. */
+/* ERROR unless the current user may ask what the generator has handed out. */
 static void
-check_select_or_usage(const Generator *generator)
+check_reader(const Generator *generator)
 {
-	if (pg_class_aclmask(generator->sequence, GetUserId(), ACL_SELECT | ACL_USAGE,
-						 ACLMASK_ANY) == 0)
-		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SEQUENCE,
-					   get_rel_name(generator->sequence));
+	flake_generator_check_privilege(generator->sequence, FLAKE_READ_PRIVILEGES);
 }
 
 /* Fills a generator from the catalogs. */
@@ -244,9 +238,9 @@ look_up(Generator *generator, Oid function, bool to_read)
 								  &generator->layout);
 	generator->user = InvalidOid;
 	if (to_read)
-		check_select_or_usage(generator);
+		check_reader(generator);
 	else
-		check_usage(generator);
+		check_minter(generator);
 	if (generator->key >= FLAKE_BUILTINS)
 		flake_generator_check_label(generator->sequence);
 
@@ -286,9 +280,9 @@ make_ready(Generator *generator, Oid function, bool to_read)
 		(!to_read && flake_horizon_floor(&generator->horizon) == FLAKE_PACKED_NONE))
 		look_up(generator, function, to_read);
 	if (to_read)
-		check_select_or_usage(generator);
+		check_reader(generator);
 	else if (generator->user != GetUserId())
-		check_usage(generator);
+		check_minter(generator);
 }
 
 /*

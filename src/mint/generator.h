@@ -34,7 +34,7 @@ typedef struct Generator
 	Oid			sequence;		/* must be first: hash key */
 	Oid			key;			/* in shared memory: sequence or FLAKE_... */
 	bool		valid;			/* is the rest as the catalogs have it? */
-	Oid			user;			/* found to have USAGE, or InvalidOid */
+	Oid			user;			/* found to be one who may mint, or InvalidOid */
 	LocalTransactionId lxid;	/* transaction that has registered to mint */
 	LocalTransactionId locked_lxid; /* the one that holds a lock on sequence */
 	FlakeLayout layout;
@@ -87,7 +87,7 @@ flake_generator_is_ready(const Generator *generator)
  * As with nextval(), the sequence stays locked until the end of the
  * transaction.
  *
- * ERROR 42501 without USAGE on the sequence, 42P01 if there is none, 55000 if
+ * ERROR 42501 if the user may not mint from it, 42P01 if there is none, 55000 if
  * this transaction has given it a new file or, if it is older than that, its
  * layout; 25000 in a parallel worker.
  */

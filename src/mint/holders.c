@@ -40,6 +40,7 @@
 #include "layout/layout.h"
 #include "mint/entry.h"
 #include "mint/holders.h"
+#include "mint/locks.h"
 #include "mint/shmem_area.h"
 #include "miscadmin.h"
 #include "storage/lock.h"
@@ -207,7 +208,7 @@ static void
 before_prepare(void)
 {
 	Holder	   *holder;
-	PreparedHolder *prepared;
+	PreparedHolder *prepared = NULL;
 	TransactionId xid;
 
 	/* Where no transaction can be prepared, PostgreSQL says so. */
@@ -225,14 +226,18 @@ before_prepare(void)
 	if (pg_atomic_read_u32(&holder->overflow) != 0)
 		take_lock(0, 0, LOCK_OVERFLOW);
 
-	LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
-	prepared = find_prepared(xid);
-	if (prepared != NULL)
+	FLAKE_TRY_LOCKED();
 	{
-		copy_holder(&prepared->holder, holder);
-		prepared->xid = xid;
+		LWLockAcquire(&flake_holders->lock, LW_EXCLUSIVE);
+		prepared = find_prepared(xid);
+		if (prepared != NULL)
+		{
+			copy_holder(&prepared->holder, holder);
+			prepared->xid = xid;
+		}
+		LWLockRelease(&flake_holders->lock);
 	}
-	LWLockRelease(&flake_holders->lock);
+	FLAKE_END_LOCKED();
 	if (prepared == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
@@ -317,13 +322,11 @@ lock_prepared(void)
 		read_prepared();
 }
 
-int64
-flake_holders_least(Oid generator, int32 shard, int64 packed)
+static int64
+least(const FlakeKey *key, int64 packed)
 {
-	FlakeKey	key = {.database = MyDatabaseId,.generator = generator,.shard = shard};
-
 	for (int i = 0; i < flake_holders->nprocesses; i++)
-		packed = least_of(flake_process_holder(flake_holders, i), &key, packed);
+		packed = least_of(flake_process_holder(flake_holders, i), key, packed);
 
 	/*
 	 * After the processes: a transaction's entry is copied, and then removed
@@ -338,10 +341,24 @@ flake_holders_least(Oid generator, int32 shard, int64 packed)
 		PreparedHolder *prepared = &flake_prepared_holders(flake_holders)[i];
 
 		if (goes_on(prepared))
-			packed = least_of(&prepared->holder, &key, packed);
+			packed = least_of(&prepared->holder, key, packed);
 	}
 	LWLockRelease(&flake_holders->lock);
 	return packed;
+}
+
+int64
+flake_holders_least(Oid generator, int32 shard, int64 packed)
+{
+	FlakeKey	key = {.database = MyDatabaseId,.generator = generator,.shard = shard};
+	int64		result = packed;
+
+	FLAKE_TRY_LOCKED();
+	{
+		result = least(&key, packed);
+	}
+	FLAKE_END_LOCKED();
+	return result;
 }
 
 /* Adds what a holder holds in this database to a list. */
@@ -389,15 +406,19 @@ flake_holders_list(void)
 						   ProcGlobal->allProcs[i].pid, InvalidTransactionId);
 	if (flake_holders->nprepared == 0)
 		return list;
-	lock_prepared();
-	for (int i = 0; i < flake_holders->nprepared; i++)
+	FLAKE_TRY_LOCKED();
 	{
-		PreparedHolder *prepared = &flake_prepared_holders(flake_holders)[i];
+		lock_prepared();
+		for (int i = 0; i < flake_holders->nprepared; i++)
+		{
+			PreparedHolder *prepared = &flake_prepared_holders(flake_holders)[i];
 
-		if (goes_on(prepared))
-			list = list_holder(list, &prepared->holder, 0, prepared->xid);
+			if (goes_on(prepared))
+				list = list_holder(list, &prepared->holder, 0, prepared->xid);
+		}
+		LWLockRelease(&flake_holders->lock);
 	}
-	LWLockRelease(&flake_holders->lock);
+	FLAKE_END_LOCKED();
 	return list;
 }
 

@@ -31,7 +31,8 @@
  * a row with an id lies behind the horizon record that allowed the id.
  *
  * The horizon's place on disk is the page of the generator's sequence: see
- * horizon_page.c.
+ * horizon_page.c.  Whoever moves the horizon locks first its LWLock, and then the
+ * page; if that is not free, he lets go of both, and begins anew (see locks.c).
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -39,17 +40,17 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/transam.h"
 #include "access/xlog.h"
 #include "common/int.h"
 #include "layout/layout.h"
 #include "mint/clock_guard.h"
 #include "mint/entry.h"
 #include "mint/horizon.h"
+#include "mint/horizon_database.h"
 #include "mint/horizon_page.h"
 #include "mint/horizon_reach.h"
+#include "mint/locks.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
@@ -57,7 +58,6 @@
 #include "storage/bufmgr.h"
 #include "trust/relation.h"
 #include "utils/rel.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /*
@@ -136,18 +136,25 @@ publish(HorizonRef *ref, Relation rel, int64 value, XLogRecPtr lsn)
 	pg_atomic_write_u64(&shared->value, (uint64) value);
 }
 
+/* Ends what flake_page_lock() has begun. */
+static void
+unlock(Horizon *shared)
+{
+	flake_page_unlock();
+	LWLockRelease(&shared->lock);
+}
+
 /*
  * Brings disk and shared memory into agreement on a horizon of at least
  * needed.  Who calls holds the horizon's LWLock.  setval() does not respect
- * it, so the page stays locked from reading to writing.
+ * it, so the page stays locked from reading to writing; then it is unlocked.
  */
 static void
-synchronize(HorizonRef *ref, Relation rel, int64 needed)
+synchronize(HorizonRef *ref, Relation rel, Buffer buffer, int64 needed)
 {
 	Horizon    *shared = ref->shared;
 	int64		published = (int64) pg_atomic_read_u64(&shared->value);
 	bool		asked = (int64) pg_atomic_read_u64(&shared->asked) != FLAKE_PACKED_NONE;
-	Buffer		buffer = ReadBuffer(rel, 0);
 	Page		page = BufferGetPage(buffer);
 	XLogRecPtr	lsn = InvalidXLogRecPtr;
 	XLogRecPtr	page_lsn;
@@ -156,7 +163,6 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	int64		guard;
 	int64		value;
 
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	flake_horizon_page_get(rel, page, ref->unset, &last_value, &guard);
 	asked_on_disk = flake_horizon_page_asked(rel, page);
 
@@ -173,7 +179,7 @@ synchronize(HorizonRef *ref, Relation rel, int64 needed)
 	else if (flake_horizon_page_origin(rel, page).timeline == 0)
 		(void) flake_horizon_page_stamp(rel, buffer);
 	page_lsn = PageGetLSN(page);
-	UnlockReleaseBuffer(buffer);
+	flake_page_unlock();
 
 	/*
 	 * H2.  No commit record of ours will flush this: the caller may belong to
@@ -215,73 +221,13 @@ read_clock(const HorizonRef *ref, ClockMove *move)
 	move->found = time_of(ref->layout, ref->shared->found);
 }
 
-/*
- * The databases that had an OID, one after the other, are told apart by the
- * transaction that wrote the row in pg_database: no two were created by the same
- * one, and freezing leaves it in the row.  ALTER DATABASE writes another row, so
- * this may change for one and the same database.
- */
-static TransactionId
-database_incarnation(void)
-{
-	HeapTuple	tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-	TransactionId xmin;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for database %u", MyDatabaseId);
-	xmin = HeapTupleHeaderGetRawXmin(tuple->t_data);
-	ReleaseSysCache(tuple);
-	return xmin;
-}
-
 static void
-close_slot(Slot *slot, void *arg)
+open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
+			 const FlakeLayout *layout, bool begin)
 {
-	const Horizon *shared = arg;
-
-	if (slot->key.database == shared->key.database &&
-		slot->key.generator == shared->key.generator)
-		(void) flake_slot_close(slot);
-}
-
-/*
- * CREATE DATABASE ... OID makes a database with the OID of one that was dropped.
- * What is known here of that one's generators is then found for the new one's.
- * Its horizon does no harm, as it only makes ids greater.  But its slots may be
- * open for shards that the new database has detached (F2), so they are closed:
- * whoever finds a slot closed looks into the table of states.
- *
- * Who calls holds the horizon's LWLock.  Every session of the new database comes
- * here before it uses a slot, and no session of the old one is left.  So nobody
- * mints from an open slot of the old database before the first session has
- * closed them all, and later ones find that this is done.  They are closed first
- * and that is noted then, so that an error in between leaves it to be done.  If
- * it is the same database after all (ALTER DATABASE), its sessions lose nothing
- * but a look into the table.
- *
- * An entry that is still empty has no slots: whoever makes those has been here,
- * and what frees both frees the slots first.  The slots that databases share,
- * for UUIDs and ObjectIDs, have no states and stay open.
- */
-static void
-notice_database(Horizon *shared, TransactionId incarnation)
-{
-	if (shared->incarnation == incarnation)
-		return;
-	if (shared->incarnation != InvalidTransactionId)
-	{
-		flake_shmem_each_slot(close_slot, shared);
-		flake_shmem_forget_settled(shared->key.generator);
-	}
-	shared->incarnation = incarnation;
-}
-
-void
-flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
-				   const FlakeLayout *layout, bool begin)
-{
-	TransactionId incarnation = database_incarnation();
+	TransactionId incarnation = flake_database_incarnation();
 	Relation	rel;
+	Buffer		page;
 	bool		is_first;
 	bool		is_refused = false;
 	int64		found = FLAKE_PACKED_NONE;
@@ -296,10 +242,10 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 	ref->max = flake_layout_max_packed(layout);
 
 	rel = open_sequence(ref);
-	LWLockAcquire(&ref->shared->lock, LW_EXCLUSIVE);
-	notice_database(ref->shared, incarnation);
+	page = flake_page_lock(rel, &ref->shared->lock, PAGE_OR_ERROR);
+	flake_horizon_notice_database(ref->shared, incarnation);
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
-	synchronize(ref, rel, FLAKE_PACKED_NONE);
+	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
 	if (is_first)
 		found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (begin && flake_horizon_floor(ref) == FLAKE_PACKED_NONE)
@@ -309,20 +255,31 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 		if (!is_refused)
 			raise_to(&ref->shared->floor, flake_horizon_first_floor(layout, move.wall));
 	}
-	LWLockRelease(&ref->shared->lock);
+	unlock(ref->shared);
 	relation_close(rel, NoLock);
 
 	if (is_refused)
 	{
 		flake_clock_guard_refuse(&move, &ref->shared->refused);
-		flake_horizon_open(ref, generator, sequence, layout, begin);
+		open_horizon(ref, generator, sequence, layout, begin);
 		return;
 	}
 	flake_horizon_warn_if_ahead(layout, sequence, found);
 }
 
-bool
-flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
+void
+flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
+				   const FlakeLayout *layout, bool begin)
+{
+	FLAKE_TRY_LOCKED();
+	{
+		open_horizon(ref, generator, sequence, layout, begin);
+	}
+	FLAKE_END_LOCKED();
+}
+
+static bool
+extend(HorizonRef *ref, int64 end, Slot *slot)
 {
 	Horizon    *shared = ref->shared;
 	bool		wait = flake_horizon_margin(ref, end) < 0;
@@ -333,6 +290,7 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	bool		is_reference = true;
 	ClockMove	move;
 	Relation	rel;
+	Buffer		page;
 	int64		cap = ref->max;
 	int64		needed;
 
@@ -340,11 +298,10 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	if (!wait && (int64) pg_atomic_read_u64(&shared->value) >= ref->max)
 		return false;
 
-	/* Before the LWLock: opening it may read catalogs. */
+	/* Before the locks: opening it may read catalogs. */
 	rel = open_sequence(ref);
-	if (wait)
-		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	else if (!LWLockConditionalAcquire(&shared->lock, LW_EXCLUSIVE))
+	page = flake_page_lock(rel, &shared->lock, wait ? PAGE_OR_ERROR : PAGE_NO_WAIT);
+	if (!BufferIsValid(page))
 	{
 		relation_close(rel, NoLock);
 		return false;
@@ -377,11 +334,10 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 			is_refused = has_time && !flake_clock_guard_allows(&move);
 			is_moved = !is_refused;
 			if (is_moved)
-				synchronize(ref, rel, needed);
+				synchronize(ref, rel, page, needed);
 		}
 	}
-
-	LWLockRelease(&shared->lock);
+	unlock(shared);
 	relation_close(rel, NoLock);
 	if (is_refused && slot == NULL)
 		return false;
@@ -392,15 +348,27 @@ flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
 	return start_over;
 }
 
-void
-flake_horizon_raise(HorizonRef *ref, int64 above)
+bool
+flake_horizon_extend(HorizonRef *ref, int64 end, Slot *slot)
+{
+	bool		start_over = false;
+
+	FLAKE_TRY_LOCKED();
+	{
+		start_over = extend(ref, end, slot);
+	}
+	FLAKE_END_LOCKED();
+	return start_over;
+}
+
+static void
+raise_horizon(HorizonRef *ref, int64 above)
 {
 	Horizon    *shared = ref->shared;
 	Relation	rel = open_sequence(ref);
+	Buffer		page = flake_page_lock(rel, &shared->lock, PAGE_OR_ERROR);
 	int64		needed = above;
 	ClockMove	move;
-
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 
 	/*
 	 * Ids begin at the present anyhow; and H5 takes what is on disk for a
@@ -409,18 +377,28 @@ flake_horizon_raise(HorizonRef *ref, int64 above)
 	read_clock(ref, &move);
 	if (flake_layout_has_time(ref->layout) && flake_clock_guard_allows(&move))
 		needed = Max(needed, flake_horizon_first_floor(ref->layout, move.wall));
-	synchronize(ref, rel, needed);
+	synchronize(ref, rel, page, needed);
 	raise_to(&shared->floor, above);
-	LWLockRelease(&shared->lock);
+	unlock(shared);
 	relation_close(rel, NoLock);
 }
 
 void
-flake_horizon_rewind(HorizonRef *ref, int64 value)
+flake_horizon_raise(HorizonRef *ref, int64 above)
+{
+	FLAKE_TRY_LOCKED();
+	{
+		raise_horizon(ref, above);
+	}
+	FLAKE_END_LOCKED();
+}
+
+static void
+rewind_horizon(HorizonRef *ref, int64 value)
 {
 	Horizon    *shared = ref->shared;
 	Relation	rel = open_sequence(ref);
-	Buffer		buffer = ReadBuffer(rel, 0);
+	Buffer		page = flake_page_lock(rel, &shared->lock, PAGE_OR_ERROR);
 	int64		asked;
 	XLogRecPtr	lsn;
 
@@ -428,11 +406,9 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 	 * Who had read on up to above the value is set back to it, or the rewind
 	 * is refused: see check_settled().  Up to there bounds were given out.
 	 */
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	asked = Min((int64) pg_atomic_read_u64(&shared->asked), value);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = flake_horizon_page_write(rel, buffer, value, asked);
-	UnlockReleaseBuffer(buffer);
+	lsn = flake_horizon_page_write(rel, page, value, asked);
+	flake_page_unlock();
 	XLogFlush(lsn);
 
 	/* Not raise_to(): nobody else changes them while the sequence is locked. */
@@ -440,25 +416,44 @@ flake_horizon_rewind(HorizonRef *ref, int64 value)
 	pg_atomic_write_u64(&shared->asked, (uint64) asked);
 	pg_atomic_write_u64(&shared->floor, (uint64) value);
 	publish(ref, rel, value, lsn);
-	LWLockRelease(&shared->lock);
+	unlock(shared);
+	relation_close(rel, NoLock);
+}
+
+void
+flake_horizon_rewind(HorizonRef *ref, int64 value)
+{
+	FLAKE_TRY_LOCKED();
+	{
+		rewind_horizon(ref, value);
+	}
+	FLAKE_END_LOCKED();
+}
+
+static void
+ask(HorizonRef *ref)
+{
+	Horizon    *shared = ref->shared;
+	Relation	rel = open_sequence(ref);
+	Buffer		page = flake_page_lock(rel, &shared->lock, PAGE_OR_ERROR);
+
+	raise_to(&shared->asked, FLAKE_PACKED_NONE + 1);
+	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
+	unlock(shared);
 	relation_close(rel, NoLock);
 }
 
 void
 flake_horizon_ask(HorizonRef *ref)
 {
-	Horizon    *shared = ref->shared;
-	Relation	rel;
-
-	if (pg_atomic_read_u64(&shared->asked) == pg_atomic_read_u64(&shared->value) &&
-		pg_atomic_read_u64(&shared->file) == ref->file)
+	if (pg_atomic_read_u64(&ref->shared->asked) == pg_atomic_read_u64(&ref->shared->value) &&
+		pg_atomic_read_u64(&ref->shared->file) == ref->file)
 		return;
-	rel = open_sequence(ref);
-	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-	raise_to(&shared->asked, FLAKE_PACKED_NONE + 1);
-	synchronize(ref, rel, FLAKE_PACKED_NONE);
-	LWLockRelease(&shared->lock);
-	relation_close(rel, NoLock);
+	FLAKE_TRY_LOCKED();
+	{
+		ask(ref);
+	}
+	FLAKE_END_LOCKED();
 }
 
 int64

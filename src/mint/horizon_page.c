@@ -36,6 +36,7 @@
 #include "commands/sequence.h"
 #include "layout/layout.h"
 #include "mint/horizon_page.h"
+#include "mint/locks.h"
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/smgr.h"
@@ -264,19 +265,39 @@ open_with_file(Oid sequence)
 	return rel;
 }
 
-bool
-flake_horizon_read(Oid sequence, int64 *value)
+static bool
+try_read(Oid sequence, PageWait wait, int64 *value)
 {
 	int64		unset = flake_horizon_page_unset(sequence);
 	Relation	rel = open_with_file(sequence);
-	Buffer		buffer = ReadBuffer(rel, 0);
-	int64		last_value;
-	int64		guard;
+	Buffer		buffer = flake_page_lock(rel, NULL, wait);
+	int64		last_value = FLAKE_PACKED_NONE;
+	int64		guard = FLAKE_PACKED_NONE;
 
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	flake_horizon_page_get(rel, BufferGetPage(buffer), unset, &last_value, &guard);
-	UnlockReleaseBuffer(buffer);
+	if (BufferIsValid(buffer))
+		flake_horizon_page_get(rel, BufferGetPage(buffer), unset, &last_value, &guard);
+	flake_page_unlock();
 	relation_close(rel, NoLock);
 	*value = Max(last_value, guard);
+	return BufferIsValid(buffer);
+}
+
+bool
+flake_horizon_try_read(Oid sequence, PageWait wait, int64 *value)
+{
+	bool		result = false;
+
+	FLAKE_TRY_LOCKED();
+	{
+		result = try_read(sequence, wait, value);
+	}
+	FLAKE_END_LOCKED();
+	return result;
+}
+
+bool
+flake_horizon_read(Oid sequence, int64 *value)
+{
+	(void) flake_horizon_try_read(sequence, PAGE_OR_ERROR, value);
 	return *value != FLAKE_PACKED_NONE;
 }

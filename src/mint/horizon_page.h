@@ -14,6 +14,7 @@
 
 #include "access/xlogdefs.h"
 #include "layout/layout.h"
+#include "mint/locks.h"
 #include "storage/buf.h"
 #include "storage/bufpage.h"
 #include "utils/relcache.h"
@@ -77,6 +78,12 @@ extern XLogRecPtr flake_horizon_page_write(Relation rel, Buffer buffer, int64 va
  * False if nothing was handed out yet.
  */
 extern bool flake_horizon_read(Oid sequence, int64 *value);
+
+/*
+ * The same for who does not wait for long: false if the page was not to be had.
+ * *value is FLAKE_PACKED_NONE if nothing was handed out yet.
+ */
+extern bool flake_horizon_try_read(Oid sequence, PageWait wait, int64 *value);
 
 #pragma GCC visibility pop
 

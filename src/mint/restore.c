@@ -34,6 +34,7 @@
 #include "access/xlog.h"
 #include "access/xlog_internal.h"
 #include "mint/horizon_page.h"
+#include "mint/locks.h"
 #include "mint/restore.h"
 #include "storage/bufmgr.h"
 #include "storage/fd.h"
@@ -82,26 +83,38 @@ find_target(TimeLineID timeline, TimeLineID first, char *reason, size_t size)
 	return found;
 }
 
-bool
-flake_restore_find(Oid sequence, Restore *restore)
+/* What the page of a generator says; nothing if it is not to be had. */
+static HorizonOrigin
+read_origin(Oid sequence, PageWait wait)
 {
-	HorizonOrigin origin;
+	HorizonOrigin origin = {0};
+	Relation	rel = relation_open(sequence, NoLock);
+	Buffer		buffer = flake_page_lock(rel, NULL, wait);
+
+	if (BufferIsValid(buffer))
+		origin = flake_horizon_page_origin(rel, BufferGetPage(buffer));
+	flake_page_unlock();
+	relation_close(rel, NoLock);
+	return origin;
+}
+
+bool
+flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
+{
+	HorizonOrigin origin = {0};
 	HorizonOrigin present;
-	Relation	rel;
-	Buffer		buffer;
 
 	/* What its primary finds is for both. */
 	if (RecoveryInProgress())
 		return false;
 
-	rel = relation_open(sequence, NoLock);
-	buffer = ReadBuffer(rel, 0);
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	origin = flake_horizon_page_origin(rel, BufferGetPage(buffer));
-	UnlockReleaseBuffer(buffer);
-	relation_close(rel, NoLock);
+	FLAKE_TRY_LOCKED();
+	{
+		origin = read_origin(sequence, wait);
+	}
+	FLAKE_END_LOCKED();
 
-	/* Not stamped yet, or nothing has happened since. */
+	/* Not to be had, not stamped yet, or nothing has happened since. */
 	present = flake_horizon_origin();
 	if (origin.timeline == 0 ||
 		(origin.timeline == present.timeline && origin.cluster == present.cluster))
@@ -118,11 +131,13 @@ flake_restore_warn(const HorizonRef *ref, uint32 what)
 {
 	pg_atomic_uint32 *warned = &ref->shared->warned;
 	Restore		restore;
+	bool		found;
 	char	   *name;
 
-	if ((pg_atomic_read_u32(warned) & what) != 0 ||
-		(pg_atomic_fetch_or_u32(warned, what) & what) != 0 ||
-		!flake_restore_find(ref->sequence, &restore))
+	if ((pg_atomic_read_u32(warned) & what) != 0)
+		return;
+	found = flake_restore_find(ref->sequence, PAGE_OR_ERROR, &restore);
+	if ((pg_atomic_fetch_or_u32(warned, what) & what) != 0 || !found)
 		return;
 	name = get_rel_name(ref->sequence);
 	if (what == FLAKE_RESTORED_NUMBERS)
@@ -139,16 +154,27 @@ flake_restore_warn(const HorizonRef *ref, uint32 what)
 				 errhint("Detach the shards that others mint, and then call flake_accept_restore().")));
 }
 
+static XLogRecPtr
+stamp(Oid sequence)
+{
+	Relation	rel = relation_open(sequence, NoLock);
+	Buffer		buffer = flake_page_lock(rel, NULL, PAGE_OR_ERROR);
+	XLogRecPtr	lsn = flake_horizon_page_stamp(rel, buffer);
+
+	flake_page_unlock();
+	relation_close(rel, NoLock);
+	return lsn;
+}
+
 XLogRecPtr
 flake_restore_accept(Oid sequence)
 {
-	Relation	rel = relation_open(sequence, NoLock);
-	Buffer		buffer = ReadBuffer(rel, 0);
-	XLogRecPtr	lsn;
+	XLogRecPtr	lsn = InvalidXLogRecPtr;
 
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	lsn = flake_horizon_page_stamp(rel, buffer);
-	UnlockReleaseBuffer(buffer);
-	relation_close(rel, NoLock);
+	FLAKE_TRY_LOCKED();
+	{
+		lsn = stamp(sequence);
+	}
+	FLAKE_END_LOCKED();
 	return lsn;
 }

@@ -14,6 +14,7 @@
 
 #include "access/xlogdefs.h"
 #include "mint/horizon.h"
+#include "mint/locks.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,9 +33,10 @@ typedef struct Restore
 
 /*
  * Whether the server was restored to an earlier time since a generator was made,
- * or since that was last accepted.  Always false on a standby.
+ * or since that was last accepted.  Always false on a standby, and if the page of
+ * the generator was not to be had.
  */
-extern bool flake_restore_find(Oid sequence, Restore *restore);
+extern bool flake_restore_find(Oid sequence, PageWait wait, Restore *restore);
 
 /* Says so, once after each start of the server. */
 extern void flake_restore_warn(const HorizonRef *ref, uint32 what);

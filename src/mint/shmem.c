@@ -15,6 +15,7 @@
 #include "layout/layout.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
+#include "mint/locks.h"
 #include "mint/shmem.h"
 #include "mint/shmem_area.h"
 #include "mint/shmem_free.h"
@@ -55,14 +56,18 @@ static void *
 make(dshash_table *table, FlakeKey key, void (*init) (void *entry))
 {
 	ErrorContextCallback callback;
-	void	   *entry;
-	bool		found;
+	void	   *entry = NULL;
+	bool		found = false;
 
 	callback.callback = out_of_memory_callback;
 	callback.arg = &key.shard;
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
-	entry = dshash_find_or_insert(table, &key, &found);
+	FLAKE_TRY_LOCKED();
+	{
+		entry = dshash_find_or_insert(table, &key, &found);
+	}
+	FLAKE_END_LOCKED();
 	error_context_stack = callback.previous;
 
 	/* The lock on the entry's partition hides it until then. */
@@ -130,10 +135,14 @@ init_slot(void *entry)
 static void *
 find_or_make(dshash_table **table, FlakeKey key, void (*init) (void *entry))
 {
-	void	   *entry;
+	void	   *entry = NULL;
 
 	flake_shmem_attach();
-	entry = dshash_find(*table, &key, false);
+	FLAKE_TRY_LOCKED();
+	{
+		entry = dshash_find(*table, &key, false);
+	}
+	FLAKE_END_LOCKED();
 	if (entry != NULL)
 	{
 		dshash_release_lock(*table, entry);
@@ -160,17 +169,21 @@ flake_shmem_settled(Oid generator, int32 shard)
 void
 flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Settled    *settled;
-
 	flake_shmem_attach();
-	dshash_seq_init(&scan, flake_settled_table, false);
-	while ((settled = dshash_seq_next(&scan)) != NULL)
+	FLAKE_TRY_LOCKED();
 	{
-		if (settled->key.database == MyDatabaseId)
-			visit(settled, arg);
+		dshash_seq_status scan;
+		Settled    *settled;
+
+		dshash_seq_init(&scan, flake_settled_table, false);
+		while ((settled = dshash_seq_next(&scan)) != NULL)
+		{
+			if (settled->key.database == MyDatabaseId)
+				visit(settled, arg);
+		}
+		dshash_seq_term(&scan);
 	}
-	dshash_seq_term(&scan);
+	FLAKE_END_LOCKED();
 }
 
 static void
@@ -211,44 +224,57 @@ void
 flake_shmem_visit_slot(Oid generator, int32 shard, FlakeSlotVisitor visit, void *arg)
 {
 	FlakeKey	key = make_key(slot_database(generator), generator, shard);
-	Slot	   *slot;
 
 	flake_shmem_attach();
-	slot = dshash_find(flake_slots, &key, false);
-	if (slot == NULL)
-		return;
-	visit(slot, arg);
-	dshash_release_lock(flake_slots, slot);
+	FLAKE_TRY_LOCKED();
+	{
+		Slot	   *slot = dshash_find(flake_slots, &key, false);
+
+		if (slot != NULL)
+		{
+			visit(slot, arg);
+			dshash_release_lock(flake_slots, slot);
+		}
+	}
+	FLAKE_END_LOCKED();
 }
 
 void
 flake_shmem_each_slot(FlakeSlotVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Slot	   *slot;
-
 	flake_shmem_attach();
-	dshash_seq_init(&scan, flake_slots, false);
-	while ((slot = dshash_seq_next(&scan)) != NULL)
+	FLAKE_TRY_LOCKED();
 	{
-		if (slot->key.database == slot_database(slot->key.generator))
-			visit(slot, arg);
+		dshash_seq_status scan;
+		Slot	   *slot;
+
+		dshash_seq_init(&scan, flake_slots, false);
+		while ((slot = dshash_seq_next(&scan)) != NULL)
+		{
+			if (slot->key.database == slot_database(slot->key.generator))
+				visit(slot, arg);
+		}
+		dshash_seq_term(&scan);
 	}
-	dshash_seq_term(&scan);
+	FLAKE_END_LOCKED();
 }
 
 void
 flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg)
 {
-	dshash_seq_status scan;
-	Horizon    *horizon;
-
 	flake_shmem_attach();
-	dshash_seq_init(&scan, flake_horizons, false);
-	while ((horizon = dshash_seq_next(&scan)) != NULL)
+	FLAKE_TRY_LOCKED();
 	{
-		if (horizon->key.database == MyDatabaseId)
-			visit(horizon, arg);
+		dshash_seq_status scan;
+		Horizon    *horizon;
+
+		dshash_seq_init(&scan, flake_horizons, false);
+		while ((horizon = dshash_seq_next(&scan)) != NULL)
+		{
+			if (horizon->key.database == MyDatabaseId)
+				visit(horizon, arg);
+		}
+		dshash_seq_term(&scan);
 	}
-	dshash_seq_term(&scan);
+	FLAKE_END_LOCKED();
 }

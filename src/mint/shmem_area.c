@@ -21,6 +21,7 @@
 #include "access/twophase.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
+#include "mint/locks.h"
 #include "mint/shmem_area.h"
 #if PG_VERSION_NUM >= 170000
 #include "storage/dsm_registry.h"
@@ -223,24 +224,27 @@ area_attach(const ShmemHeader *header)
 void
 flake_shmem_attach(void)
 {
-	ShmemHeader *header;
 	MemoryContext old_context;
 
 	if (area != NULL)
 		return;
 
-	header = header_get();
-	table_params.tranche_id = header->lock.tranche;
-
 	old_context = MemoryContextSwitchTo(TopMemoryContext);
-	LWLockAcquire(&header->lock, LW_EXCLUSIVE);
-	if (header->area == DSM_HANDLE_INVALID)
-		area_create(header);
-	else
-		area_attach(header);
-	LWLockRelease(&header->lock);
+	FLAKE_TRY_LOCKED();
+	{
+		ShmemHeader *header = header_get();
+
+		table_params.tranche_id = header->lock.tranche;
+		LWLockAcquire(&header->lock, LW_EXCLUSIVE);
+		if (header->area == DSM_HANDLE_INVALID)
+			area_create(header);
+		else
+			area_attach(header);
+		LWLockRelease(&header->lock);
+		shmem_header = header;
+	}
+	FLAKE_END_LOCKED();
 	MemoryContextSwitchTo(old_context);
-	shmem_header = header;
 }
 
 int

@@ -22,6 +22,7 @@
 #include "lib/dshash.h"
 #include "lib/qunique.h"
 #include "mint/entry.h"
+#include "mint/locks.h"
 #include "mint/relation_change.h"
 #include "mint/shmem_area.h"
 #include "mint/shmem_free.h"
@@ -274,11 +275,7 @@ generator_exists(Oid generator)
 static bool
 dropped_by_us(const LOCKTAG *relation)
 {
-#if PG_VERSION_NUM >= 170000
-	return LockHeldByMe(relation, AccessExclusiveLock, false);
-#else
-	return LockHeldByMe(relation, AccessExclusiveLock);
-#endif
+	return flake_lock_is_held(relation, AccessExclusiveLock);
 }
 
 /*
@@ -327,6 +324,7 @@ forget_if_changed(const Droppable *kind, bool *changed)
 	}
 	PG_CATCH();
 	{
+		flake_locks_release();
 		*changed = true;
 		PG_RE_THROW();
 	}

@@ -15,6 +15,7 @@
 #include "access/xact.h"
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/exceed.h"
 #include "mint/generator.h"
@@ -27,7 +28,6 @@
 #include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(flake_detach);
@@ -56,12 +56,7 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name,
 
 	/* Before the lock: a client that does not read the error would keep it. */
 	if (privileges != ACL_NO_RIGHTS)
-	{
-		AclResult	result = pg_class_aclcheck(sequence, GetUserId(), privileges);
-
-		if (result != ACLCHECK_OK)
-			aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
-	}
+		flake_generator_check_privilege(sequence, privileges);
 
 	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
 

@@ -24,8 +24,8 @@ pg_noreturn extern void flake_shard_none(Oid sequence);
 /*
  * A generator of which a shard is to change state, ready for it.  Until the end of
  * the transaction nobody changes all of its shards at once.  ERROR 25006 if the
- * transaction must not change anything, 42501 without USAGE and these privileges on
- * the sequence, 42809 for generators of wide ids, which have no shards.
+ * transaction must not change anything, 42501 without these privileges on the
+ * sequence, or if the user may not mint from it, 42809 for generators of wide ids, which have no shards.
  */
 extern Generator *flake_shard_begin_change(Oid sequence, Oid function,
 										   const char *function_name,

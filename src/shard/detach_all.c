@@ -47,7 +47,6 @@
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
-#include "utils/acl.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -108,17 +107,10 @@ close_slot(Slot *slot, void *arg)
 
 /* ERROR 42501 unless the user may mint from a sequence and change it. */
 static void
-check_privileges(Oid sequence)
+check_privileges(Oid sequence, Oid key)
 {
-	const AclMode modes[] = {ACL_USAGE, ACL_UPDATE};
-
-	for (size_t i = 0; i < lengthof(modes); i++)
-	{
-		AclResult	result = pg_class_aclcheck(sequence, GetUserId(), modes[i]);
-
-		if (result != ACLCHECK_OK)
-			aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
-	}
+	flake_generator_check_privilege(sequence, flake_generator_mint_privileges(key));
+	flake_generator_check_privilege(sequence, ACL_UPDATE);
 }
 
 /*
@@ -140,9 +132,9 @@ lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **tar
 		(void) flake_generator_layout(sequence, function, false, &result->layout);
 	if (!flake_generator_any_layout(sequence, function, &result->layout, &result->is_logged))
 		return true;
-	check_privileges(sequence);
 	result->sequence = sequence;
 	result->key = flake_generator_key(sequence, function);
+	check_privileges(sequence, result->key);
 	if (result->key == FLAKE_UUID || result->key == FLAKE_OBJECTID)
 	{
 		if (!missing_ok)

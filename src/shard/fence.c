@@ -48,6 +48,7 @@
 #include "shard/state.h"
 #include "trust/own_table.h"
 #include "trust/relation.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -255,14 +256,124 @@ open_slot(const Generator *generator, const GeneratorSlot *slot, const ShardStat
 	flake_slot_open(slot->slot, above);
 }
 
+/* A lock of F2. */
+typedef struct StateLock
+{
+	Oid			sequence;
+	int32		shard;
+} StateLock;
+
+/* A slot that is to be opened. */
+typedef struct Opening
+{
+	Generator  *generator;
+	const GeneratorSlot *slot;
+	Oid			function;
+	CitusNode	node;
+	StateLock	locks[3];
+	size_t		locked;			/* so many of them are */
+	ShardState	state;
+	Verdict		verdict;
+} Opening;
+
+static void
+unlock(Opening *opening)
+{
+	while (opening->locked > 0)
+	{
+		const StateLock *lock = &opening->locks[--opening->locked];
+
+		flake_shard_unlock(lock->sequence, lock->shard, FLAKE_READ_STATE);
+	}
+}
+
+/*
+ * Opens a slot if its shard may be minted, or finds out why not; then it is NULL.
+ * If a lock of F2 is not free, none is kept, and the result is that one.
+ */
+static const StateLock *
+try_open(Opening *opening)
+{
+	Generator  *generator = opening->generator;
+	const StateLock *busy = NULL;
+
+	/* The only one that is waited for, so it comes first. */
+	OwnTable	table = flake_own_table_open(SHARD_STATE, opening->function, AccessShareLock);
+
+	while (busy == NULL && opening->locked < lengthof(opening->locks))
+	{
+		const StateLock *lock = &opening->locks[opening->locked];
+
+		if (flake_shard_lock(lock->sequence, lock->shard, FLAKE_READ_STATE, false))
+			opening->locked++;
+		else
+			busy = lock;
+	}
+	if (busy == NULL)
+	{
+		opening->state = flake_shard_read_row(&table, generator->sequence, opening->slot->shard);
+		opening->verdict = judge(generator, opening->slot->shard, &opening->state, opening->node);
+		if (opening->verdict == MAY_MINT)
+		{
+			open_slot(generator, opening->slot, &opening->state);
+			flake_generator_mark_checked(generator, RelationGetRelid(table.rel));
+		}
+	}
+	unlock(opening);
+	flake_own_table_close(&table);
+	return busy;
+}
+
+static void
+open_patiently(Opening *opening)
+{
+	const StateLock *busy;
+
+	while ((busy = try_open(opening)) != NULL)
+		flake_shard_await(busy->sequence, busy->shard, FLAKE_READ_STATE);
+}
+
+/*
+ * PostgreSQL sends messages to the client before it releases locks, and a client
+ * that does not read would keep them, so that others wait behind him.  So while
+ * a lock of F2 is held nothing is waited for, as that can end in an ERROR; any other
+ * ERROR releases them first; and whatever is less goes to the server's log only.
+ * That is set in the variable and not as a setting, which would be refused while a
+ * query is parallel.
+ */
+static void
+open_without_keeping(Opening *opening)
+{
+	const int	messages = client_min_messages;
+
+	PG_TRY();
+	{
+		client_min_messages = ERROR;
+		open_patiently(opening);
+	}
+	PG_CATCH();
+	{
+		unlock(opening);
+		client_min_messages = messages;
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	client_min_messages = messages;
+}
+
 void
 flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 {
-	Oid			sequence = generator->sequence;
-	OwnTable	table;
-	ShardState	state;
-	CitusNode	node;
-	Verdict		verdict;
+	Opening		opening = {
+		.generator = generator,
+		.slot = slot,
+		.function = function,
+		.locks = {
+			{generator->sequence, FLAKE_OPENING},
+			{generator->sequence, slot->shard},
+			{FLAKE_ALL_SHARDS, 0},
+		},
+	};
 
 	/* UUIDs and ObjectIDs have no shards. */
 	if (generator->key == FLAKE_UUID || generator->key == FLAKE_OBJECTID)
@@ -273,35 +384,11 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	}
 
 	/* Before the locks: the tables are Citus's, and may be locked. */
-	node = flake_citus_node();
-
-	/*
-	 * F2.  The table comes before the lock of all shards, as for those who
-	 * have written into it.
-	 */
-	(void) flake_shard_lock(sequence, FLAKE_OPENING, FLAKE_READ_STATE, true);
-	(void) flake_shard_lock(sequence, slot->shard, FLAKE_READ_STATE, true);
-	table = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
-	(void) flake_shard_lock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE, true);
-	state = flake_shard_read_row(&table, sequence, slot->shard);
-	verdict = judge(generator, slot->shard, &state, node);
-	if (verdict == MAY_MINT)
-	{
-		open_slot(generator, slot, &state);
-		flake_generator_mark_checked(generator, RelationGetRelid(table.rel));
-	}
-	flake_shard_unlock(FLAKE_ALL_SHARDS, 0, FLAKE_READ_STATE);
-	flake_own_table_close(&table);
-	flake_shard_unlock(sequence, slot->shard, FLAKE_READ_STATE);
-	flake_shard_unlock(sequence, FLAKE_OPENING, FLAKE_READ_STATE);
-
-	/*
-	 * Messages go to the client first, and before locks are released.  A
-	 * client that does not read would keep them, and others wait behind him.
-	 */
-	if (state.exists || flake_require_attach)
+	opening.node = flake_citus_node();
+	open_without_keeping(&opening);
+	if (opening.state.exists || flake_require_attach)
 		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
-	check_verdict(verdict, generator, slot->shard, node);
+	check_verdict(opening.verdict, generator, slot->shard, opening.node);
 }
 
 /* Finds out whether Citus has a say here. */

@@ -18,9 +18,11 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "commands/event_trigger.h"
 #include "commands/trigger.h"
+#include "executor/executor.h"
 #include "fmgr.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
@@ -32,6 +34,7 @@
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -341,39 +344,115 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
+/* Columns of pg_event_trigger_dropped_objects() */
+#define DROPPED_CLASSID			1
+#define DROPPED_OBJID			2
+#define DROPPED_IS_TEMPORARY	6
+#define DROPPED_OBJECT_TYPE		7
+
+/* The sequence that a row of it tells of; or InvalidOid. */
+static Oid
+dropped_sequence(TupleTableSlot *slot)
+{
+	slot_getallattrs(slot);
+	if (DatumGetObjectId(slot->tts_values[DROPPED_CLASSID - 1]) != RelationRelationId ||
+		DatumGetBool(slot->tts_values[DROPPED_IS_TEMPORARY - 1]) ||
+		slot->tts_isnull[DROPPED_OBJECT_TYPE - 1] ||
+		strcmp(TextDatumGetCString(slot->tts_values[DROPPED_OBJECT_TYPE - 1]),
+			   "sequence") != 0)
+		return InvalidOid;
+	return DatumGetObjectId(slot->tts_values[DROPPED_OBJID - 1]);
+}
+
+/* The sequences that the command has dropped for which an event trigger is called. */
+static List *
+dropped_sequences(void)
+{
+	FunctionCallInfo call = palloc0(SizeForFunctionCallInfo(0));
+	FmgrInfo	function;
+	EState	   *estate = CreateExecutorState();
+	ReturnSetInfo result = {
+		.type = T_ReturnSetInfo,
+		.econtext = CreateExprContext(estate),
+		.allowedModes = SFRM_Materialize,
+	};
+	List	   *sequences = NIL;
+	TupleTableSlot *slot;
+
+	fmgr_info(F_PG_EVENT_TRIGGER_DROPPED_OBJECTS, &function);
+	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL, (fmNodePtr) & result);
+	(void) FunctionCallInvoke(call);
+
+	slot = MakeSingleTupleTableSlot(result.setDesc, &TTSOpsMinimalTuple);
+	while (tuplestore_gettupleslot(result.setResult, true, false, slot))
+	{
+		Oid			sequence = dropped_sequence(slot);
+
+		if (OidIsValid(sequence))
+			sequences = lappend_oid(sequences, sequence);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	tuplestore_end(result.setResult);
+	FreeExecutorState(estate);
+	return sequences;
+}
+
+/* Those of some generators that have a row in the table of states. */
+static List *
+with_state(List *sequences, Oid function)
+{
+	List	   *found = NIL;
+	OwnTable	states;
+	ListCell   *lc;
+
+	if (sequences == NIL ||
+		!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
+		return NIL;
+	foreach(lc, sequences)
+	{
+		if (flake_own_table_has_generator(&states, lfirst_oid(lc)))
+			found = lappend_oid(found, lfirst_oid(lc));
+	}
+	flake_own_table_close(&states);
+	return found;
+}
+
 /*
  * _flake_forget_dropped() returns event_trigger
  *
  * Removes the rows of generators that a command has dropped, by whatever way.  It
- * is called for every command that drops something, by whomever, so it looks before
- * it takes a lock for changes, and leaves tables alone that are not as expected:
- * nobody could drop what makes them so.
+ * is called for every command that drops something, by whomever, so it looks only
+ * for what was dropped, before it takes a lock for changes, and leaves tables alone
+ * that are not as expected: nobody could drop what makes them so.
  */
 Datum
 flake_forget_dropped(PG_FUNCTION_ARGS)
 {
 	Oid			function = fcinfo->flinfo->fn_oid;
+	List	   *generators;
 	OwnTable	states;
 	OwnTable	leases;
-	bool		found;
 
 	if (!CALLED_AS_EVENT_TRIGGER(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_EVENT_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" was not called by event trigger manager",
 						"_flake_forget_dropped")));
-	if (!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
-		PG_RETURN_NULL();
-	found = flake_own_table_has_dropped(&states);
-	flake_own_table_close(&states);
+	generators = with_state(dropped_sequences(), function);
 
 	/* A row of the leases has one of the states. */
-	if (found &&
+	if (generators != NIL &&
 		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, &states))
 	{
 		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, &leases))
 		{
-			flake_shard_remove_dropped(&states, &leases);
+			ListCell   *lc;
+
+			foreach(lc, generators)
+			{
+				flake_own_table_remove(&leases, NULL, lfirst_oid(lc));
+				flake_own_table_remove(&states, &leases, lfirst_oid(lc));
+			}
 			flake_own_table_close(&leases);
 		}
 		flake_own_table_close(&states);

@@ -36,9 +36,11 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/xact.h"
+#include "compat.h"
 #include "miscadmin.h"
 #include "shard/state.h"
 #include "storage/lock.h"
+#include "storage/proc.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
 #include "trust/relation.h"
@@ -49,23 +51,52 @@
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
 
-bool
-flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait)
+static LOCKTAG
+lock_tag(Oid sequence, int32 shard)
 {
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
 						 SHARD_LOCK_CLASS);
+	return tag;
+}
+
+bool
+flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait)
+{
+	LOCKTAG		tag = lock_tag(sequence, shard);
+
 	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
 void
 flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
 {
-	LOCKTAG		tag;
+	LOCKTAG		tag = lock_tag(sequence, shard);
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
-						 SHARD_LOCK_CLASS);
+	LockRelease(&tag, mode, false);
+}
+
+void
+flake_shard_await(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag = lock_tag(sequence, shard);
+
+	if (flake_lock_is_held(&tag, mode))
+		return;
+	PG_TRY();
+	{
+		(void) LockAcquire(&tag, mode, false, false);
+	}
+	PG_CATCH();
+	{
+		/* It may have been granted in the moment in which we gave up. */
+		LockErrorCleanup();
+		if (flake_lock_is_held(&tag, mode))
+			LockRelease(&tag, mode, false);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
 	LockRelease(&tag, mode, false);
 }
 
@@ -164,13 +195,6 @@ flake_shard_is_detached(Oid sequence, int32 shard, Oid function)
 	return state.exists && !state.attached;
 }
 
-void
-flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases)
-{
-	flake_own_table_remove_dropped(leases, NULL);
-	flake_own_table_remove_dropped(states, leases);
-}
-
 /*
  * What the event trigger did not remove, in single-user mode for instance, goes on
  * the occasion.
@@ -203,7 +227,8 @@ flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
 	else
 		flake_own_table_insert(&states, values, nulls);
 
-	flake_shard_remove_dropped(&states, &leases);
+	flake_own_table_remove_some(&leases, NULL);
+	flake_own_table_remove_some(&states, &leases);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
 }

@@ -33,6 +33,9 @@
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 
+/* Waits until a shard could be locked.  It is not, then or after an ERROR. */
+extern void flake_shard_await(Oid sequence, int32 shard, LOCKMODE mode);
+
 /* A row of the table. */
 typedef struct ShardState
 {
@@ -75,9 +78,6 @@ extern bool flake_shard_write_backfilled(Oid sequence, int32 shard, int64 id, Oi
  * which begin with the same columns.
  */
 extern void flake_shard_init_keys(ScanKeyData keys[2], Oid sequence, int32 shard);
-
-/* Removes what dropped generators have left in both tables. */
-extern void flake_shard_remove_dropped(const OwnTable *states, const OwnTable *leases);
 
 #pragma GCC visibility pop
 

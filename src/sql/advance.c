@@ -11,6 +11,7 @@
 
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/exceed.h"
 #include "mint/generator.h"
@@ -18,7 +19,6 @@
 #include "mint/shmem.h"
 #include "mint/slot.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
@@ -69,14 +69,11 @@ flake_advance(PG_FUNCTION_ARGS)
 	int64		above = PG_GETARG_INT64(1);
 	Generator  *generator;
 	SlotAdvance advance;
-	AclResult	result;
 
 	PreventCommandIfReadOnly("flake_advance()");
 	PreventCommandIfParallelMode("flake_advance()");
 	generator = flake_generator_look(sequence, fcinfo->flinfo->fn_oid);
-	result = pg_class_aclcheck(sequence, GetUserId(), ACL_UPDATE);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_SEQUENCE, get_rel_name(sequence));
+	flake_generator_check_privilege(sequence, ACL_UPDATE);
 	check_not_wide(generator);
 
 	/* That it is far ahead already is no reason to refuse. */

@@ -89,9 +89,11 @@ flake_health_horizon(PG_FUNCTION_ARGS)
 		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
 			flake_layout_has_time(&layout))
 		{
-			if (pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) != ACLCHECK_OK)
+			if (pg_class_aclcheck(sequence, GetUserId(), FLAKE_READ_PRIVILEGES) != ACLCHECK_OK)
 				hidden = "privilege";
-			else if (flake_horizon_read(sequence, &packed))
+			else if (!flake_horizon_try_read(sequence, PAGE_BRIEFLY, &packed))
+				hidden = "lock";
+			else if (packed != FLAKE_PACKED_NONE)
 			{
 				/* setval() allows more than the layout does. */
 				packed = Max(packed, flake_layout_min_packed(&layout));

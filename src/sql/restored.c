@@ -46,7 +46,7 @@ flake_restore_of(PG_FUNCTION_ARGS)
 	if (ConditionalLockRelationOid(sequence, RowExclusiveLock))
 	{
 		if (flake_generator_layout(sequence, fcinfo->flinfo->fn_oid, true, &layout) &&
-			flake_restore_find(sequence, &restore))
+			flake_restore_find(sequence, PAGE_BRIEFLY, &restore))
 		{
 			values[0] = Int64GetDatum((int64) restore.accepted);
 			values[1] = Int64GetDatum((int64) restore.present);

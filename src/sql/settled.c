@@ -13,7 +13,9 @@
 #include "access/relation.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"
@@ -240,12 +242,13 @@ find_early(const FuncExpr *call)
 	sequence = DatumGetObjectId(((Const *) llast(call->args))->constvalue);
 
 	/* The lock is the one that the call takes: it is not waited for here. */
-	if (RecoveryInProgress() || IsInParallelMode() ||
+	if (flake_function_aclcheck(call->funcid, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK ||
+		RecoveryInProgress() || IsInParallelMode() ||
 		!ConditionalLockRelationOid(sequence, RowExclusiveLock))
 		return;
 	if (flake_generator_layout(sequence, call->funcid, true, &layout) &&
 		flake_layout_has_time(&layout) && !has_new_file(sequence) &&
-		pg_class_aclmask(sequence, GetUserId(), ACL_SELECT | ACL_USAGE, ACLMASK_ANY) != 0)
+		pg_class_aclcheck(sequence, GetUserId(), FLAKE_READ_PRIVILEGES) == ACLCHECK_OK)
 	{
 		Generator  *generator = flake_generator_read(sequence, call->funcid);
 

@@ -47,7 +47,7 @@ get_horizon(Oid sequence, Oid function, FlakeLayout *layout, int64 *id)
 
 	LockRelationOid(sequence, RowExclusiveLock);
 	found = flake_generator_layout(sequence, function, true, layout) &&
-		pg_class_aclcheck(sequence, GetUserId(), ACL_SELECT | ACL_USAGE) == ACLCHECK_OK &&
+		pg_class_aclcheck(sequence, GetUserId(), FLAKE_READ_PRIVILEGES) == ACLCHECK_OK &&
 		flake_horizon_read(sequence, &packed);
 	UnlockRelationOid(sequence, RowExclusiveLock);
 	if (!found)

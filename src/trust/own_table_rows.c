@@ -17,6 +17,7 @@
 #include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/indexing.h"
+#include "common/pg_prng.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -26,6 +27,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+
+/* How many generators to look at on the occasion. */
+#define LOOKS	64
 
 static HeapTuple
 find_row(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
@@ -180,17 +184,6 @@ remove_rows(const OwnTable *table, Oid generator)
 	CommandCounterIncrement();
 }
 
-/* Whether a table has rows of a generator. */
-static bool
-has_rows(const OwnTable *table, Oid generator)
-{
-	ScanKeyData key;
-
-	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(generator));
-	return flake_own_table_find(table, table->index, 1, &key) != NULL;
-}
-
 /*
  * Whether a generator is gone for good.
  *
@@ -212,29 +205,33 @@ is_dropped(Oid generator)
 }
 
 bool
-flake_own_table_has_dropped(const OwnTable *table)
+flake_own_table_has_generator(const OwnTable *table, Oid generator)
 {
-	Oid			generator = InvalidOid;
+	ScanKeyData key;
 
-	while (OidIsValid(generator = next_generator(table, generator)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (is_dropped(generator))
-			return true;
-	}
-	return false;
+	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(generator));
+	return flake_own_table_find(table, table->index, 1, &key) != NULL;
 }
 
 void
-flake_own_table_remove_dropped(const OwnTable *table, const OwnTable *unless_in)
+flake_own_table_remove(const OwnTable *table, const OwnTable *unless_in, Oid generator)
 {
-	Oid			generator = InvalidOid;
+	if ((unless_in == NULL || !flake_own_table_has_generator(unless_in, generator)) &&
+		is_dropped(generator))
+		remove_rows(table, generator);
+}
 
-	while (OidIsValid(generator = next_generator(table, generator)))
+void
+flake_own_table_remove_some(const OwnTable *table, const OwnTable *unless_in)
+{
+	Oid			generator = (Oid) pg_prng_uint32(&pg_global_prng_state);
+
+	for (int i = 0; i < LOOKS; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if ((unless_in == NULL || !has_rows(unless_in, generator)) &&
-			is_dropped(generator))
-			remove_rows(table, generator);
+		generator = next_generator(table, generator);
+		if (OidIsValid(generator))
+			flake_own_table_remove(table, unless_in, generator);
 	}
 }

@@ -47,16 +47,24 @@ extern void flake_own_table_update(const OwnTable *table, HeapTuple row,
 								   Datum *values, bool *nulls);
 extern void flake_own_table_delete(const OwnTable *table, HeapTuple row);
 
-/* Whether it has rows of generators that were dropped. */
-extern bool flake_own_table_has_dropped(const OwnTable *table);
+/*
+ * Whether it has rows of a generator.  The tables have the generator in their first
+ * column and first in their index.
+ */
+extern bool flake_own_table_has_generator(const OwnTable *table, Oid generator);
 
 /*
- * Deletes the rows of generators that were dropped, but for those that another
- * transaction has locked: nobody is to wait for that.  Both tables have the
- * generator in their first column and first in their index.
+ * Deletes the rows of a generator if it was dropped, and unless_in has none of it;
+ * but not those that another transaction has locked: nobody is to wait for that.
  */
-extern void flake_own_table_remove_dropped(const OwnTable *table,
-										   const OwnTable *unless_in);
+extern void flake_own_table_remove(const OwnTable *table, const OwnTable *unless_in,
+								   Oid generator);
+
+/*
+ * The same for some generators, others each time; for all, if there are not many.
+ * Anybody can have as many generators as he likes.
+ */
+extern void flake_own_table_remove_some(const OwnTable *table, const OwnTable *unless_in);
 
 #pragma GCC visibility pop
 

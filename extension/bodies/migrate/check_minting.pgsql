@@ -1,5 +1,11 @@
 DECLARE
     has_time boolean := layout::text ~ '^ts:';
+    -- as flake_generator_mint_privileges() in src/mint/definition.c
+    may_mint boolean := has_sequence_privilege(generator,
+        CASE WHEN EXISTS (SELECT FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'flakeid'
+                          WHERE d.classid = 'pg_class'::regclass AND d.objid = generator AND d.deptype = 'e'
+                              AND d.refclassid = 'pg_extension'::regclass)
+             THEN 'SELECT, USAGE' ELSE 'USAGE' END);
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
     waits_until pg_catalog.timestamptz;
     largest bigint;
@@ -14,8 +20,7 @@ BEGIN
                 WHEN s.state IS NULL AND current_setting('flakeid.require_attach')::boolean
                 THEN format('Shard %s is not attached, and the setting "flakeid.require_attach" is on.', p.shard)
                 WHEN clock_timestamp() NOT BETWEEN i.starts AND i.ends THEN format('Its ids are from %s to %s.', i.starts, i.ends)
-                WHEN has_sequence_privilege(p.generator, 'USAGE')
-                     AND NOT @extschema@.flake_would_exceed(p.generator, p.shard, (-9223372036854775808)::bigint)
+                WHEN may_mint AND NOT @extschema@.flake_would_exceed(p.generator, p.shard, (-9223372036854775808)::bigint)
                 THEN 'It has handed out all of its ids.' END AS reason
     INTO problem
     FROM (VALUES (_flake_check_minting.generator, _flake_check_minting.shard)) AS p (generator, shard)
@@ -42,7 +47,7 @@ BEGIN
     waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
     IF largest IS NULL THEN
         is_refused := false;
-    ELSIF has_sequence_privilege(generator, 'UPDATE') AND has_sequence_privilege(generator, 'USAGE')
+    ELSIF has_sequence_privilege(generator, 'UPDATE') AND may_mint
           AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + (SELECT sum(s.setting::float8) FROM pg_settings s
                                                                     WHERE s.name IN ('flakeid.max_ahead', 'flakeid.max_wait'))
                                                                    * interval '1 millisecond', layout)) THEN
@@ -60,7 +65,7 @@ BEGIN
             PERFORM pg_sleep(0.001);
         END LOOP;
     ELSE
-        is_refused := NOT has_sequence_privilege(generator, 'USAGE')
+        is_refused := NOT may_mint
             OR NOT @extschema@.flake_would_exceed(generator, shard, largest);
     END IF;
     IF is_refused THEN

@@ -1,0 +1,25 @@
+/*-------------------------------------------------------------------------
+ *
+ * horizon_database.h
+ *	  Another database that has the OID of one that was dropped.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_HORIZON_DATABASE_H
+#define FLAKEID_HORIZON_DATABASE_H
+
+#include "mint/entry.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What tells the present database from others that had its OID. */
+extern TransactionId flake_database_incarnation(void);
+
+/* Closes what another one has left open.  The horizon's LWLock is held. */
+extern void flake_horizon_notice_database(Horizon *shared, TransactionId incarnation);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_HORIZON_DATABASE_H */

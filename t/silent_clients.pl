@@ -1,0 +1,174 @@
+# Copyright (c) 2026, the flakeid developers
+
+# A client that does not read the server's answers holds up nobody: PostgreSQL sends
+# errors and messages before it releases locks, and cannot terminate a session that
+# is sending.  That nobody keeps the shared memory locked is in shared_memory.pl.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
+use FlakeWire;
+use Test::More;
+
+my $node = start_server(
+	'main',
+	conf => q(
+fsync = off
+log_lock_waits = on
+deadlock_timeout = 100ms
+log_statement = none
+log_min_error_statement = panic
+),
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE ROLE mallory LOGIN;
+CREATE ROLE minter LOGIN;
+CREATE SCHEMA hers AUTHORIZATION mallory;
+SELECT flake_create_generator('app_id'), flake_create_generator('dense', 'segment');
+GRANT USAGE ON SEQUENCE app_id TO mallory, minter;
+SELECT flake_id(n, 'app_id') FROM generate_series(1, 3) AS n;
+SELECT flake_id(5);
+));
+my $admin = new_session($node);
+
+# A session of mallory's that has not begun to read.
+sub connect_silent
+{
+	my ($settings) = @_;
+	my $wire = FlakeWire->connect($node->host, $node->port, 'postgres', 'mallory')
+	  or die 'no connection';
+
+	$wire->request($settings) if defined $settings;
+	return $wire;
+}
+
+# Sends a statement with which every message is too long for the socket.
+sub send_silent
+{
+	my ($wire, $sql) = @_;
+
+	$sql =~ s/'/''/g;
+	$wire->send(
+		"DO \$\$ BEGIN EXECUTE '$sql --' || repeat('x', 5000000); END \$\$");
+	return;
+}
+
+# Waits until the server waits for the client.
+sub wait_until_stuck
+{
+	my ($wire) = @_;
+
+	$node->poll_query_until('postgres',
+		"SELECT wait_event = 'ClientWrite' FROM pg_stat_activity WHERE pid = "
+		  . $wire->pid)
+	  or die 'the server does not wait for the client';
+	return;
+}
+
+# The locks of shards that a session has
+sub locks_of
+{
+	my ($wire) = @_;
+
+	return value($admin,
+			"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid > 2 AND granted AND pid = "
+		  . $wire->pid);
+}
+
+#
+# The page of a sequence
+#
+
+my $mallory = connect_silent();
+
+is($mallory->request(q(SELECT nextval('flake_default')))->{code},
+	'42501', 'nobody can lock the pages of the own generators with nextval()');
+
+# Of another generator, who may mint can.  $two goes on with its window.
+my ($one, $two) = new_sessions($node, 2);
+value($_, 'SET ROLE minter') foreach $one, $two;
+send_silent($mallory, q(SELECT nextval('app_id')));
+wait_until_stuck($mallory);
+my $waiter = new_session($node);
+value($waiter, 'SET ROLE minter');
+send_query($waiter, q(SELECT flake_id(4, 'app_id')));
+
+value($one, q(SET statement_timeout = '300ms'));
+foreach my $sql (
+	q(SELECT flake_id(1, 'app_id')),
+	q(SELECT flake_settled('app_id')),
+	q(SELECT flake_horizon('app_id')))
+{
+	is(code($one, $sql), '57014', "with a locked page one can cancel $sql");
+}
+like(value($two, 'SELECT flake_id(6)'),
+	qr/^\d+$/, 'other generators go on');
+is(value($admin, q(SELECT count(*) FROM flake_stat WHERE generator = 'flake_default'::regclass)),
+	2, 'and so does flake_stat');
+value($admin, q(SET statement_timeout = '5s'));
+like(value($admin, 'SELECT count(*) FROM flake_health'),
+	qr/^\d+$/, 'and flake_health');
+value($admin, 'RESET statement_timeout');
+
+my (undef, $error) = get_answer($waiter);
+like($error, qr/ERROR:  55P03: could not lock the page of generator "app_id"/,
+	'who waits for long gets an error');
+like($error, qr/HINT:  Look for wait_event "ClientWrite"/, 'that says what to do');
+$mallory->close;
+wait_until(sub { (ask($waiter, q(SELECT flake_id(4, 'app_id'))))[0] =~ /^\d+$/ },
+	'minting goes on when the client is gone');
+value($one, 'RESET statement_timeout');
+like(value($one, q(SELECT flake_id(1, 'app_id'))), qr/^\d+$/, 'in every session');
+
+#
+# The locks of a shard
+#
+
+# An error that ends waiting for one
+value($admin, 'BEGIN');
+value($admin, 'SELECT flake_detach(77)');
+$mallory = connect_silent(q(SET lock_timeout = '100ms'));
+send_silent($mallory, 'SELECT flake_id(77)');
+wait_until_stuck($mallory);
+value($admin, 'COMMIT');
+is(locks_of($mallory), 0, 'who gave up waiting for a shard keeps no lock');
+$mallory->close;
+
+# Messages that are no errors: that a lock was waited for
+value($admin, 'BEGIN');
+value($admin, 'SELECT flake_detach(78)');
+$mallory = connect_silent('SET client_min_messages = log');
+send_silent($mallory, 'SELECT flake_id(78)');
+wait_for_waiters($node, 1, 'pid = ' . $mallory->pid);
+$node->poll_query_until('postgres',
+	'SELECT clock_timestamp() > waitstart + interval $$200 ms$$ FROM pg_locks WHERE NOT granted AND pid = ' . $mallory->pid)
+  or die 'it does not wait';
+value($admin, 'COMMIT');
+wait_until_stuck($mallory);
+is(locks_of($mallory), 0, 'who is told of a lock does not keep it');
+value($admin, q(SET lock_timeout = '5s'));
+is(value($admin, 'SELECT flake_attach(78)'), '', 'the shard can be attached');
+like(value($admin, q(SELECT flake_detach_all('flake_default') IS NOT NULL)),
+	qr/./, 'and all can be detached');
+$mallory->close;
+value($admin, 'RESET lock_timeout');
+value($admin, 'DELETE FROM flake_shard_state');
+
+# The user's setting is as it was, after an error, too.
+$mallory = connect_silent('SET client_min_messages = log');
+value($admin, 'SELECT flake_detach(79)');
+is($mallory->request('SELECT flake_id(79)')->{code}, '55000', 'a shard is refused');
+is( $mallory->request('SHOW client_min_messages')->{rows}[0][0][0],
+	'log', 'and messages come as the user has set it');
+like( $mallory->request('SELECT flake_id(80)')->{rows}[0][0][0],
+	qr/^\d+$/, 'a shard is opened');
+is( $mallory->request(q(DO $$ BEGIN RAISE WARNING 'heard'; END $$))->{warnings}[0],
+	'heard', 'and messages come');
+$mallory->close;
+
+end_session($_) foreach $one, $two, $waiter, $admin;
+$node->stop;
+done_testing();
