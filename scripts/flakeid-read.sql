@@ -8,7 +8,8 @@
 -- It makes a schema "flakeid" with functions of the same names, arguments and results
 -- as the extension's: flake_timestamp, flake_shard, flake_sequence, flake_decode,
 -- flake_fields, flake_lower, flake_upper, flake_between, flake_to_text, flake_from_text,
--- flake_uuid_to_text, flake_uuid_from_text, flake_uuid_decode, flake_objectid_timestamp
+-- flake_uuid_to_text, flake_uuid_from_text, flake_uuid_decode, flake_uuidv7_decode,
+-- flake_uuidv7_lower, flake_uuidv7_upper, flake_uuidv7_between, flake_objectid_timestamp
 -- and flake_shard_for.  A layout is text here: a preset's name, or its fields in full.
 -- What begins with _ is for the others to call.
 --
@@ -57,6 +58,12 @@ SELECT CASE name
     WHEN 'sonyflake' THEN 'ts:39 seq:8 machine:16 epoch=2014-09-01 unit=10ms start=zero'
     WHEN 'discord' THEN 'ts:42 worker:5 process:5 seq:12 epoch=2015-01-01 unit=1ms start=zero'
     WHEN 'pgedge' THEN 'ts:41 node:10 seq:12 epoch=2023-01-01 unit=1ms start=zero'
+    WHEN 'mastodon' THEN 'ts:48 seq:16 epoch=1970-01-01 unit=1ms start=random'
+    WHEN 'pgactive' THEN 'ts:40 node:10 seq:14 epoch=2016-10-06T23:22:19.634Z unit=1ms start=continue'
+    WHEN 'tsid' THEN 'ts:42 node:10 seq:12 epoch=2020-01-01 unit=1ms start=random'
+    WHEN 'clickhouse' THEN 'ts:41 machine:10 seq:12 epoch=1970-01-01 unit=1ms start=zero'
+    WHEN 'cockroach' THEN 'ts:47 seq:1 node:15 epoch=2015-01-01 unit=20us start=zero'
+    WHEN 'js53' THEN 'ts:40 shard:5 seq:8 epoch=2024-01-01 unit=10ms start=continue'
     WHEN 'segment' THEN 'seq:63 block=10000'
     WHEN 'ticket' THEN 'seq:62 server:1 block=10000'
 END
@@ -680,6 +687,74 @@ $$;
 
 COMMENT ON FUNCTION flakeid.flake_uuid_decode(uuid) IS
 'the parts of a UUID that flake_uuid() minted; error: 22008 if its time is out of range, as that of most other UUIDs';
+
+CREATE FUNCTION flakeid.flake_uuidv7_decode(id uuid,
+    OUT ts timestamptz, OUT shard int, OUT sequence int)
+RETURNS record
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+DECLARE
+    low bigint := flakeid._flake_bits(id, 17, 16);
+BEGIN
+    IF flakeid._flake_bits(id, 13, 1) <> 7 OR flakeid._flake_field(low, 62, 2) <> 2 THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = 'UUID is not of version 7',
+            DETAIL = CASE WHEN flakeid._flake_field(low, 62, 2) = 2
+                     THEN format('It is of version %s.', flakeid._flake_bits(id, 13, 1))
+                     ELSE 'Its variant is not that of RFC 9562.' END,
+            HINT = 'Give UUIDs that flake_uuidv7() has minted.';
+    END IF;
+    ts := flakeid._flake_instant(flakeid._flake_bits(id, 1, 12)::numeric * 1000 - 946684800000000);
+    shard := flakeid._flake_field(low, 49, 13);
+    sequence := flakeid._flake_bits(id, 14, 3);
+END
+$$;
+
+COMMENT ON FUNCTION flakeid.flake_uuidv7_decode(uuid) IS
+'the parts of a UUID that flake_uuidv7() minted: when, the logical shard, the sequence number; error: 22023 for a UUID of another version or variant';
+
+CREATE FUNCTION flakeid.flake_uuidv7_lower(ts timestamptz)
+RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+DECLARE
+    ms bigint := flakeid._flake_tick(ts, 1, flakeid._flake_layout('ts:48 seq:12 epoch=1970-01-01')) + 1;
+BEGIN
+    IF ms > 281474976710655 THEN
+        RETURN 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+    END IF;
+    RETURN lpad(to_hex(greatest(ms, 0)), 12, '0') || '70008000000000000000';
+END
+$$;
+
+COMMENT ON FUNCTION flakeid.flake_uuidv7_lower(timestamptz) IS
+'the smallest UUID of version 7 whose time is at or after an instant; past the end of the lifetime ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+CREATE FUNCTION flakeid.flake_uuidv7_upper(ts timestamptz)
+RETURNS uuid
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+AS $$
+DECLARE
+    ms bigint := flakeid._flake_tick(ts, 0, flakeid._flake_layout('ts:48 seq:12 epoch=1970-01-01'));
+BEGIN
+    IF ms < 0 THEN
+        RETURN '00000000-0000-0000-0000-000000000000';
+    END IF;
+    RETURN lpad(to_hex(least(ms, 281474976710655)), 12, '0') || '7fffbfffffffffffffff';
+END
+$$;
+
+COMMENT ON FUNCTION flakeid.flake_uuidv7_upper(timestamptz) IS
+'the largest UUID of version 7 whose time is an instant or earlier; before 1970 00000000-0000-0000-0000-000000000000';
+
+-- Not STRICT, as flake_between()
+CREATE FUNCTION flakeid.flake_uuidv7_between(id uuid, since timestamptz, upto timestamptz)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS 'SELECT id >= flakeid.flake_uuidv7_lower(since) AND id < flakeid.flake_uuidv7_lower(upto)';
+
+COMMENT ON FUNCTION flakeid.flake_uuidv7_between(uuid, timestamptz, timestamptz) IS
+'whether since <= time of id < upto, for UUIDs of version 7; the planner turns it into a plain range on id';
 
 CREATE FUNCTION flakeid.flake_objectid_timestamp(id text)
 RETURNS timestamptz
