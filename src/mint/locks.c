@@ -31,7 +31,7 @@
 
 /* How long to sleep between two tries: the first time, and at most. */
 #define FIRST_SLEEP_US		100
-#define LONGEST_SLEEP_US	(10 * 1000)
+#define LONGEST_SLEEP_US	10000
 
 /* How long to try. */
 #define BRIEFLY_MS			100
