@@ -115,17 +115,21 @@ sub check_layout
 {
 	my ($layout, $has_time, $name) = @_;
 
+	# of an age that timestamptz can hold
+	my $from =
+	  $layout eq 'js53'
+	  ? '(SELECT i, id >> 11 AS id FROM random_id) AS random_id'
+	  : 'random_id';
+
 	is( differences(
-			'random_id',
+			$from,
 			map { "FLAKE_$_(id, '$layout')" }
 			  qw(timestamp shard sequence fields)),
 		0,
 		"ids of $name");
-	is(differences("random_id, LATERAL public.flake_decode(id, '$layout') a, "
-			  . "LATERAL flakeid.flake_decode(id, '$layout') b", '1')
-		  . query(
-			"SELECT count(*) FROM random_id WHERE public.flake_decode(id, '$layout')::text <> flakeid.flake_decode(id, '$layout')::text"),
-		'00',
+	is( query(
+			"SELECT count(*) FROM $from WHERE public.flake_decode(id, '$layout')::text <> flakeid.flake_decode(id, '$layout')::text"),
+		0,
 		"ids of $name, decoded");
 	is( differences(
 			'random_time', map { "FLAKE_$_(ts, '$layout')" } qw(lower upper)),
@@ -226,7 +230,7 @@ my @fuzzed = map { PostgreSQL::Test::Utils::slurp_file($_) }
 
 same_outcome(
 	map { "FLAKE_sequence(123456789012345678, E'$_')" }
-	(map { s/\\/\\\\/gr } grep { /\A[ -~]+\z/ && !/'/ } @fuzzed),
+	(map { s/\\/\\\\/gr } grep { /\A[ -~]+\z/ && !/'|form=/ } @fuzzed),
 	'',
 	' ',
 	'nonsense',

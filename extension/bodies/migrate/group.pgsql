@@ -1,5 +1,5 @@
 DECLARE
-    shards bigint := (@extschema@.flake_layout_info(layout)).shards;
+    shards bigint;
     ids pg_catalog.oid[];           -- the schemas
     seen pg_catalog.oid[];          -- the tables of the groups before this one
     plan pg_catalog.record;
@@ -16,6 +16,7 @@ BEGIN
     IF ticket IS NULL THEN
         RETURN NULL;
     END IF;
+    shards := (@extschema@.flake_layout_info(layout)).shards;
 
     -- Once, before anything is done.  From here on schemas go by their OIDs.
     IF state IS NULL THEN
