@@ -287,7 +287,8 @@ my %arguments = (
 			'3',                              "'{s}.g'",
 			'true',                           'false'
 		],
-		map { [ $planned, "'{{s}}'", '3', $_, 'false', 'true' ] } @generators
+		# not from mallory's generator: what is asked for depends on it
+		map { [ $planned, "'{{s}}'", '3', $_, 'false', 'true' ] } "'{x}.flake_default'", "'{s}.g'"
 	  ],
 	'_flake_traits(oid)' =>
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
