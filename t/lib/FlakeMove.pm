@@ -103,6 +103,8 @@ sub start_program
 	if ($pid == 0)
 	{
 		setpgrp;
+		# under nohup it would ignore them
+		$SIG{$_} = 'DEFAULT' foreach qw(HUP INT TERM);
 		open STDIN, '<', '/dev/null'       or POSIX::_exit(1);
 		open STDERR, '>&', \*STDOUT        or POSIX::_exit(1);
 		exec {$program} $program, @options or POSIX::_exit(1);
