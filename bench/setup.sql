@@ -12,9 +12,6 @@ SELECT flake_create_generator('bench.past') \g /dev/null
 CREATE SERVER bench_key FOREIGN DATA WRAPPER flake_key;
 SELECT flake_add_key('bench_key') \g /dev/null
 
-CREATE SERVER bench_key FOREIGN DATA WRAPPER flake_key;
-SELECT flake_add_key('bench_key') \g /dev/null
-
 CREATE SEQUENCE bench.cache_1 CACHE 1;
 CREATE SEQUENCE bench.cache_32 CACHE 32;
 
