@@ -557,6 +557,24 @@ my ($new_bound, $new_id) = split /\n/,
   $node->safe_psql('reused', 'SELECT flake_settled(); SELECT flake_id(55)');
 cmp_ok($new_id, '>', $new_bound || 0, 'a new one with its OID has bounds of its own');
 
+#
+# To ask raises the horizon, if the clock has passed it.  The planner asks, too, but not
+# for a role that may not execute the function.
+#
+
+value($other, q(SELECT flake_create_generator('fresh')));
+value($other, 'CREATE ROLE asker; GRANT SELECT ON SEQUENCE fresh TO asker');
+value($other, 'REVOKE EXECUTE ON FUNCTION flake_settled(regclass) FROM PUBLIC');
+value($writer, q(SELECT flake_id(1, 'fresh')));
+my $horizon = value($other, 'SELECT last_value FROM fresh');
+sleep 6;		# the horizon is up to 5 s ahead of the clock
+value($reader, 'SET ROLE asker');
+is(code($reader, q(EXPLAIN SELECT flake_settled('fresh'))), '42501', 'no EXECUTE: refused');
+is(value($other, 'SELECT last_value FROM fresh'), $horizon, 'no EXECUTE: and nothing was asked');
+value($other, 'GRANT EXECUTE ON FUNCTION flake_settled(regclass) TO asker');
+value($reader, q(EXPLAIN SELECT flake_settled('fresh')));
+isnt(value($other, 'SELECT last_value FROM fresh'), $horizon, 'with EXECUTE the planner has asked');
+
 end_session($writer, $reader, $other);
 $node->stop;
 done_testing();
