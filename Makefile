@@ -14,6 +14,9 @@
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
+# Client libraries:    make clients  (into dist/clients; see clients/README.md),
+#                      make vectors  (what their tests compare with, after a change that is meant),
+#                      make bench-clients ROUNDS=5 (it can be left out)
 # Documentation:       make site SITE=/where/to (it can be left out; see tools/site/run)
 #                      make pictures
 
@@ -165,6 +168,8 @@ SCRIPT_GOALS = \
 	demo-tail \
 	psql \
 	bench \
+	bench-clients \
+	vectors \
 	sqlsmith \
 	upgrade \
 	torture \
@@ -180,6 +185,7 @@ SCRIPT_GOALS = \
 	matrix \
 	deb \
 	dist \
+	clients \
 	site \
 	pictures \
 	lint \
@@ -210,7 +216,7 @@ extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
-test test-installed demo demo-cluster demo-tail psql bench sqlsmith upgrade valgrind sanitize coverage:
+test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.
@@ -240,6 +246,9 @@ deb:
 
 dist:
 	@bash tools/dist
+
+clients:
+	@bash tools/clients
 
 site:
 	@bash tools/site/run

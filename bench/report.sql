@@ -1,10 +1,7 @@
--- Prints what bench.measured has come to: a table for each section, then the
--- bars. Writes the tables to the file named by :results, too, as CSV, and the same
--- with tabs, for gnuplot, to the one named by :to_draw.
+-- What the figures of make bench are compared with, and its bars; prints them, and writes
+-- the tables with tabs, for gnuplot, to the file named by :to_draw, too.
 
 -- What a section's rows are compared with.
-CREATE TABLE bench.base (section text, unit text, contender text);
-
 INSERT INTO bench.base VALUES
     ('a million calls', 'ms', 'flake_id(5)'),
     ('a million shards', 'ms', 'flake_id(one)'),
@@ -26,64 +23,6 @@ INSERT INTO bench.base VALUES
     ('inserting a million rows', 'MB of index', 'flake_id(5)'),
     ('one shard flat out', 'ids/s', 'what the layout has'),
     ('max_ahead = 0', 'ids/s', 'what the layout has');
-
-CREATE VIEW bench.summary AS
-WITH median AS (
-    SELECT section, contender, clients, unit,
-           min(position) AS position,
-           percentile_cont(0.5) WITHIN GROUP (ORDER BY value) AS median,
-           min(value) AS min,
-           max(value) AS max
-    FROM bench.measured
-    GROUP BY section, contender, clients, unit
-)
-SELECT m.position, m.section, m.contender, m.clients, m.unit,
-       m.median, m.min, m.max,
-       b.contender AS ratio_to, m.median / nullif(of_base.median, 0) AS ratio
-FROM median m
-LEFT JOIN bench.base b USING (section, unit)
-LEFT JOIN median of_base
-       ON (of_base.section, of_base.contender, of_base.clients, of_base.unit) =
-          (m.section, b.contender, m.clients, m.unit);
-
--- To four significant digits, but without rounding what is before the point.
-CREATE FUNCTION bench.rounded(value float8) RETURNS numeric
-LANGUAGE sql IMMUTABLE STRICT
-RETURN round(value::numeric,
-             CASE WHEN value = 0 THEN 0
-                  ELSE greatest(0, 3 - floor(log(abs(value::numeric)))::int)
-             END);
-
-CREATE FUNCTION bench.median(of_section text, of_contender text,
-                             of_clients int DEFAULT 1, of_unit text DEFAULT 'ms')
-RETURNS numeric
-LANGUAGE sql STABLE
-RETURN (SELECT median::numeric
-        FROM bench.summary
-        WHERE (section, contender, clients, unit) =
-              (of_section, of_contender, of_clients, of_unit));
-
-\pset footer off
-SELECT format('SELECT contender AS %I, clients, bench.rounded(median) AS median,
-                      bench.rounded(min) AS min, bench.rounded(max) AS max %s
-               FROM bench.summary
-               WHERE section = %L AND unit = %L
-               ORDER BY clients, position',
-              section || ', ' || unit,
-              ', round(ratio::numeric, 2) AS ' || quote_ident('x ' || max(ratio_to)),
-              section, unit)
-FROM bench.summary
-GROUP BY section, unit
-ORDER BY min(position)
-\gexec
-
-CREATE TABLE bench.bar (
-    position int GENERATED ALWAYS AS IDENTITY,
-    name     text,
-    measured numeric,
-    low      numeric,
-    high     numeric
-);
 
 INSERT INTO bench.bar (name, measured, low, high) VALUES
     ('a million flake_id(5), at most 1.10 x clock_timestamp()',
@@ -224,23 +163,10 @@ FROM (VALUES
      1.02)) AS bar (name, measured, high)
 WHERE measured IS NOT NULL;
 
-SELECT name AS bar, bench.rounded(measured) AS measured,
-       CASE WHEN measured >= low OR measured <= high THEN 'met'
-            ELSE 'not met'
-       END AS result
-FROM bench.bar
-ORDER BY position;
+\ir print.sql
 
-CREATE VIEW bench.result AS
-SELECT section, contender, clients, unit,
-       bench.rounded(median) AS median, bench.rounded(min) AS min,
-       bench.rounded(max) AS max, ratio_to, round(ratio::numeric, 3) AS ratio
-FROM bench.summary
-ORDER BY position;
-
+-- For gnuplot
 \pset format csv
-\o :results
-TABLE bench.result;
 \pset csv_fieldsep '\t'
 \o :to_draw
 TABLE bench.result;

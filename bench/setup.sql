@@ -45,12 +45,4 @@ SELECT '2020-01-01Z'::timestamptz + g * interval '1 ms' AS created_at
 FROM generate_series(1, 1000000) AS g;
 VACUUM ANALYZE bench.old;
 
--- One row for each value measured; position keeps them in order.
-CREATE TABLE bench.measured (
-    position  int GENERATED ALWAYS AS IDENTITY,
-    section   text NOT NULL,
-    contender text NOT NULL,
-    clients   int NOT NULL,
-    unit      text NOT NULL,
-    value     float8 NOT NULL
-);
+\ir tables.sql

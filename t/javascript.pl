@@ -6,8 +6,8 @@
 # "..." stands for anything.
 #
 # tools/run installs the packages of t/javascript/package.json, where npm is, and says
-# where in JAVASCRIPT_PACKAGES.  Prisma, drizzle-kit and TypeScript's compiler are among
-# them only if JAVASCRIPT is "all".
+# where in JAVASCRIPT_PACKAGES.  Prisma, drizzle-kit and the types of pg are among them
+# only if JAVASCRIPT is "all".
 
 use strict;
 use warnings;
@@ -16,13 +16,14 @@ use FindBin;
 use lib "$FindBin::RealBin/lib";
 
 use FlakeDoc;
+use FlakeNode;
 use FlakeRecipe;
 use FlakeTest;
 use JSON::PP;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $packages = $ENV{JAVASCRIPT_PACKAGES};
+my $packages = node_packages();
 plan skip_all => 'the packages of npm are not installed' unless $packages;
 
 my $has_all = ($ENV{JAVASCRIPT} // '') eq 'all';
@@ -174,7 +175,8 @@ JAVASCRIPT
 
 # The libraries
 
-foreach my $page (qw(node-postgres postgres-js knex kysely sequelize typeorm drizzle))
+build_client();
+foreach my $page (qw(node-postgres postgres-js knex kysely sequelize typeorm drizzle express))
 {
 	subtest $page => sub {
 		my $directory = PostgreSQL::Test::Utils::tempdir($page);

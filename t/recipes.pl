@@ -420,6 +420,14 @@ admin_users = $user
 	});
 
 
+# The library of clients/python, which pages of recipes import
+local $ENV{PYTHONPATH} = join ':', "$FindBin::RealBin/../clients/python/src",
+  $ENV{PYTHONPATH} // ();
+
+# How many rows of photo have ids of one shard that the database does not mint
+use constant MINTED_OUTSIDE =>
+  'SELECT count(*), count(DISTINCT flake_shard(id)) = 1 FROM photo WHERE flake_shard(id) IN (SELECT shard FROM flake_leases)';
+
 my $python = first_working([ 'python3', '/usr/bin/python3' ],
 	'-c', 'import django, psycopg2');
 
@@ -517,6 +525,11 @@ recipe(
 			),
 			't',
 			'loaddata does no harm');
+
+		my $minted = output_of('ids before the INSERT', $directory, $python, 'manage.py',
+			'shell', '-c', named('django', 'python3 manage.py shell, with new_id'));
+		is($minted, 'of january', 'parents and children at once');
+		is(app(MINTED_OUTSIDE =~ s/photo/photos_photo/r), '2|t', 'with ids of a leased shard');
 	});
 
 
@@ -545,6 +558,14 @@ recipe(
 			),
 			't',
 			'the comment belongs to it');
+
+		is( (
+				split /\n/,
+				output_of('ids before the INSERT', $directory, $python, 'minted.py')
+			)[-1],
+			"True ['nice', 'very nice']",
+			'parents and children at once');
+		is(app(MINTED_OUTSIDE), '1|t', 'with ids of a leased shard');
 
 		return unless first_working([$python], '-c', 'import alembic');
 		append_to_file("$directory/compare.py", <<'PYTHON');
@@ -955,7 +976,7 @@ INSERT INTO photo (name) VALUES ('the last');
 # t/ha.pl tries what is on the page about Patroni, t/docs.pl the one that is all SQL, and
 # t/javascript.pl those of libraries for JavaScript.  Two say that they are not run.
 my %is_elsewhere = map { $_ => 1 }
-  qw(README patroni prefixed-ids postgres-js knex kysely sequelize typeorm drizzle prisma hibernate dotnet);
+  qw(README patroni prefixed-ids express postgres-js knex kysely sequelize typeorm drizzle prisma hibernate dotnet);
 is( "@{[sort @tried]}",
 	join(' ', sort grep { !$is_elsewhere{$_} } map { m{/([^/]+)\.md\z} } glob "$pages/*.md"),
 	'each page has its test');

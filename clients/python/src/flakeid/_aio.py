@@ -1,0 +1,149 @@
+"""AsyncMinter: the same for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import TracebackType
+from typing import AsyncIterator, Callable, List, Optional, Type
+
+from ._core import Minting, after, forked
+from ._driver import connection_parameters, has_async
+from ._errors import FlakeidError, NotConnected
+from ._keeper import Event, Keeper, Seconds, Steps, check_seconds
+from ._minter import CLOSE_WITHIN, at_exit, check_count
+from ._runner import AsyncRunner, Runner, in_thread
+
+
+class AsyncMinter(Minting):
+    """Mints ids in this process's memory, for coroutines: ``async with AsyncMinter(dsn) as ids``.
+
+    Takes what Minter takes, and raises what it raises.  Nothing happens before ``async with`` or
+    open(), which waits for the first attempt to lease.  Leases are renewed by a task of the event
+    loop with psycopg (3), by a thread with psycopg2; ``on_event`` is called there.
+
+    A loop that is held up for longer than the lease lasts loses the lease, not an id.
+    """
+
+    def __init__(
+        self,
+        dsn: str = "",
+        *,
+        generator: Optional[str] = None,
+        ttl: Seconds = 300,
+        first_ttl: Optional[Seconds] = None,
+        max_ahead: Seconds = 15,
+        owner: Optional[str] = None,
+        on_event: Optional[Callable[[Event], object]] = None,
+    ) -> None:
+        super().__init__(check_seconds("max_ahead", max_ahead, 0, 3600))
+        self._keeper = Keeper(self, generator, ttl, first_ttl, owner, on_event)
+        self._parameters = connection_parameters(dsn)
+        self._task: Optional[asyncio.Future[None]] = None
+        self._thread: Optional[threading.Thread] = None
+        at_exit(self)
+
+    async def open(self) -> AsyncMinter:
+        """Begins to lease, and waits for the first attempt, as making a Minter does."""
+        if self._task is None:
+            loop = asyncio.get_running_loop()
+            attempted = asyncio.Event()
+
+            def set_attempted() -> None:
+                loop.call_soon_threadsafe(attempted.set)
+
+            self._keeper.on_first_attempt = set_attempted
+            if has_async():
+                runner = AsyncRunner(self._parameters)
+                self._wake_keeper = runner.wake
+                self._task = asyncio.ensure_future(self._run(runner, self._keeper.run()))
+            else:
+                blocking = Runner(self._parameters)
+                self._wake_keeper = blocking.wake
+                self._thread, self._task = in_thread(lambda: blocking.run(self._keeper.run()))
+            try:
+                await attempted.wait()
+            except BaseException:  # canceled: nobody will have it
+                self._stop()
+                self._wake_keeper()
+                raise
+            if self._keeper.first_error is not None:
+                self._stop()
+                raise self._keeper.first_error
+        return self
+
+    @staticmethod
+    async def _run(runner: AsyncRunner, steps: Steps) -> None:
+        try:
+            await runner.run(steps)
+        finally:
+            await runner.close()
+
+    async def next(self, timeout: float = 1.0) -> int:
+        """The next id, as Minter.next(); it waits without holding up the event loop."""
+        id = self._take()
+        return (await self._claim_within(1, timeout))[0] if id is None else id
+
+    async def next_n(self, n: int, timeout: float = 1.0) -> List[int]:
+        """The next ``n`` ids at once, as Minter.next_n()."""
+        return await self._claim_within(check_count(n), timeout)
+
+    async def next_str(self, timeout: float = 1.0) -> str:
+        """next() as decimal digits, for JSON."""
+        return str(await self.next(timeout))
+
+    def __aiter__(self) -> AsyncIterator[int]:
+        """Ids without end, each as by next()."""
+        return self
+
+    async def __anext__(self) -> int:
+        return await self.next()
+
+    async def _claim_within(self, n: int, timeout: float) -> List[int]:
+        until = after(timeout)
+        while True:
+            try:
+                return self._claim(n)
+            except FlakeidError as error:
+                if self._task is None and isinstance(error, NotConnected):
+                    error.hint = 'Write "async with", or await open() first.'
+                    raise
+                pause = self._pause(error, until)
+            await asyncio.sleep(pause)
+
+    async def close(self) -> None:
+        """Ends minting, and gives the lease back, as Minter.close().  That goes on if it is canceled."""
+        if not self._birth.is_here():
+            raise forked("minter")
+        self._stop()
+        self._wake_keeper()
+        if self._task is None:
+            return
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.result()
+        elif self._thread is None:  # as by who cancels all tasks
+            await self._run(AsyncRunner(self._parameters), self._keeper.release())
+
+    def _exit(self) -> None:
+        """The interpreter ends, and nobody has closed it; the loop is over."""
+        if not self._birth.is_here() or not self._stop():
+            return
+        if self._thread is not None:
+            self._wake_keeper()
+            self._thread.join(CLOSE_WITHIN)
+        elif self._task is not None:
+            runner = Runner(self._parameters)
+            runner.run(self._keeper.release())
+            runner.close()
+
+    async def __aenter__(self) -> AsyncMinter:
+        return await self.open()
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        await self.close()
