@@ -63,15 +63,157 @@ value($one, 'ROLLBACK');
 is((get_answer($two))[1], '', 'after a rollback, they are not');
 is(value($one, $repeated), 0, 'no id repeats among sessions');
 
-# A subtransaction that is undone lets the other one in.
-value($one, 'BEGIN; SAVEPOINT s');
-value($one, sprintf($backfill, 108));
+# A variable of PL/pgSQL outlives a subtransaction that is undone, and a ROLLBACK.
+value($one, q(
+CREATE TABLE kept (id bigint, what text);
+CREATE PROCEDURE keep(shard int, how text) LANGUAGE plpgsql AS $$
+DECLARE
+	kept bigint;
+BEGIN
+	IF how = 'rollback' THEN
+		kept := flake_backfill('2020-01-01Z', shard);
+		ROLLBACK;
+		PERFORM pg_advisory_lock(1);
+	ELSE
+		BEGIN
+			IF how = 'detach' THEN
+				PERFORM flake_detach(shard);
+			END IF;
+			kept := flake_backfill('2020-01-01Z', shard);
+			PERFORM 1 / 0;
+		EXCEPTION WHEN division_by_zero THEN
+			NULL;
+		END;
+		IF how = 'detach' THEN
+			PERFORM flake_detach(shard);
+		END IF;
+	END IF;
+	INSERT INTO kept VALUES (kept, 'undone'), (flake_backfill('2020-01-01Z', shard), 'then');
+END
+$$;
+CREATE PROCEDURE keep_one(shard int) LANGUAGE plpgsql AS $$
+DECLARE
+	kept bigint;
+BEGIN
+	BEGIN
+		PERFORM flake_detach(shard);
+		kept := flake_backfill('2020-01-01Z', shard);
+		PERFORM 1 / 0;
+	EXCEPTION WHEN division_by_zero THEN
+		NULL;
+	END;
+	INSERT INTO kept VALUES (kept, 'of no shard');
+END
+$$;
+));
+my $bound;
+my $kept_twice = 'SELECT count(*) - count(DISTINCT id) FROM kept';
+value($one, q(CALL keep(108, 'exception')));
+is(value($one, $kept_twice), 0, 'an id that a variable keeps over an exception is not repeated');
+is(code($one, q(CALL keep(110, 'detach'))),
+	'55000', 'nor if the shard was detached there, too');
+value($one, 'CALL keep_one(111)');
+value($one, 'SELECT flake_detach(111)');
+is(code($one, q(SELECT flake_backfill('2020-01-01Z', 111))),
+	'55000', 'nor once it is detached again');
+value($one, 'SELECT flake_id(1)');
+value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(114)));
+my $kept = value($one, q(SELECT flake_backfill(clock_timestamp() - interval '5 ms', 114)));
 value($one, 'ROLLBACK TO s');
-value($two, sprintf($backfill, 108));
-is(code($one, sprintf($backfill, 108)),
-	'53400', 'after a subtransaction was undone, the shard is looked at again');
+set_clock($clock, -5);
+cmp_ok(value($one, 'SELECT flake_id(114)'), '>', $kept,
+	'an undone id is not minted, though the detach was undone, too');
+value($one, 'COMMIT');
+set_clock($clock, 0);
+value($two, 'SELECT pg_advisory_lock(1)');
+send_query($one, q(CALL keep(109, 'rollback')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($two, q(INSERT INTO kept VALUES (flake_backfill('2020-01-01Z', 109), 'between')));
+value($two, 'SELECT pg_advisory_unlock(1)');
+is((get_answer($one))[1], '', 'a procedure goes on after ROLLBACK');
+value($one, 'SELECT pg_advisory_unlock_all()');
+is(value($one, $kept_twice), 0, 'an id that it keeps is not repeated, by nobody');
+
+# What has made the generator is undone, and its slots are still known.
+value($one, q(BEGIN; SAVEPOINT s; SELECT flake_create_generator('gone', 'ts:41 shard:9 seq:13 epoch=2020-01-01')));
+value($one, q(SELECT count(flake_backfill('2026-01-01Z', n, 'gone')) FROM (SELECT n, flake_detach(n, 'gone') FROM generate_series(1, 300) n OFFSET 0) d));
+value($one, q(ROLLBACK TO s; SELECT flake_create_generator('next'); SELECT flake_id(1, 'next') IS NOT NULL));
+value($one, 'SELECT count(flake_id(n)) FROM generate_series(6400, 6699) n');
+value($one, 'COMMIT');
+is( value($one, 'SELECT count(*) FROM (SELECT flake_detach(n) AS bound FROM generate_series(6400, 6699) n OFFSET 0) d'
+		  . q( WHERE flake_timestamp(bound) > clock_timestamp() + '1 minute')),
+	0,
+	'a commit does not write into what was freed');
+value($one, 'DROP SEQUENCE next');
+
+# A second detach does not raise the bound.
+$bound = value($one, 'SELECT flake_detach(113)');
+value($one, 'SELECT flake_id(1); SELECT flake_settled()');
+is(value($one, 'SELECT flake_detach(113)'), $bound, 'detached again: the same bound');
+is(code($one, "SELECT flake_backfill(flake_timestamp($bound) + '20 ms', 113)"),
+	'22023', 'and no id above it');
+
+# An advance of the generator is no backfilling.
+value($one, q(SELECT flake_backfill('2020-01-01Z', 113); SELECT flake_advance('flake_default', flake_id(1))));
+is(code($one, q(SELECT flake_backfill('2020-01-02Z', 113))) =~ s/^none.*/none/sr,
+	'none', 'an advance of the generator does not end it');
+
+# The lock stays when a subtransaction is undone.
+value($one, 'BEGIN; SAVEPOINT s');
+value($one, q(SELECT flake_backfill('2020-01-02Z', 108)));
+value($one, 'ROLLBACK TO s');
+value($two, q(SET lock_timeout = '100ms'));
+is(code($two, q(SELECT flake_backfill('2020-01-02Z', 108))),
+	'55P03', 'after a subtransaction was undone, others still wait');
+value($two, 'RESET lock_timeout');
 value($one, 'ROLLBACK');
-is(value($one, $repeated), 0, 'no id repeats after a subtransaction');
+
+# No id is above the bound that flake_detach() has returned.
+$bound = value($one, 'SELECT flake_detach(112)');
+is(code($one, 'SELECT flake_backfill(clock_timestamp(), 112)'),
+	'22023', 'no id of a time after the shard was detached');
+value($one, "SELECT flake_backfill(flake_timestamp($bound), 112)");
+value($one, "SELECT max(flake_backfill(flake_timestamp($bound), 112)) FROM generate_series(1, 1000)");
+is(code($one, "SELECT max(flake_backfill(flake_timestamp($bound), 112)) FROM generate_series(1, 100)"),
+	'22023', 'no id above the bound, whatever the time');
+
+# A generator of one's own; its extension that is created again; a copy
+value($one, q(SELECT flake_create_generator('g'); SELECT flake_detach(n, 'g') FROM generate_series(1, 2) n));
+value($one, q(CREATE ROLE loader; GRANT USAGE, UPDATE ON SEQUENCE g TO loader));
+value($two, 'SET ROLE loader; BEGIN');
+value($two, q(SELECT flake_backfill('2020-01-01Z', 1, 'g')));
+value($one, 'REVOKE UPDATE ON SEQUENCE g FROM loader');
+value($two, 'SELECT count(*) FROM pg_description');	# a table brings the news
+is(code($two, q(SELECT flake_backfill('2020-01-01Z', 1, 'g'))),
+	'42501', 'a right that is taken away in mid-transaction is missing');
+value($two, 'ROLLBACK; RESET ROLE');
+value($one, 'DROP SEQUENCE g; DROP ROLE loader');
+
+value($one, 'CREATE DATABASE again');
+my $again = new_session($node, 'again');
+my $create = 'CREATE EXTENSION flakeid; SELECT flake_detach(1)';
+my $again_1 = q(SELECT flake_backfill('2020-01-01Z', 1));
+value($again, $create);
+my $first = value($again, $again_1);
+is(code($again, "DROP EXTENSION flakeid; $create; $again_1"),
+	'55000', 'an extension that was created again does not forget');
+value($again, q(BEGIN; SELECT flake_detach(2)));
+$first = value($again, q(SELECT flake_backfill('2020-01-01Z', 2)));
+value($again, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid; SELECT flake_detach(2)');
+is(value($again, q(SELECT flake_backfill('2020-01-01Z', 2))) - $first,
+	1, 'nor does the transaction that does so');
+value($again, 'COMMIT');
+value($again, 'SELECT flake_detach_all()');
+is(code($again, q(SELECT flake_detach(3); SELECT flake_backfill('2020-01-01Z', 3))),
+	'55000', 'a copy does not backfill');
+end_session($again);
+
+# A row that came from elsewhere, of a shard that was minted here
+value($one, 'SELECT flake_id(300)');
+value($one, q(INSERT INTO flake_shard_state (generator, shard, attached, changed_at, after, backfilled)
+	SELECT 'flake_default', 300, false, now(), flake_lower('2030-01-01Z'), flake_lower('2020-01-01Z')));
+is(code($one, q(SELECT flake_backfill(clock_timestamp() - interval '1 hour', 300))),
+	'53400', 'ids begin above what the server has minted, whatever the row says');
 
 # Four sessions with the same shard, in batches, some of them undone
 my @batch = new_sessions($node, 4);
@@ -157,7 +299,7 @@ value($two, q(INSERT INTO item SELECT flake_backfill('2020-01-02Z', 107) FROM ge
 is(value($two, $repeated), 0, 'no id repeats after a restore');
 
 # Attached: what is minted then is above, and it is backfilled no more
-value($two, q(INSERT INTO item SELECT flake_backfill(clock_timestamp(), 107) FROM generate_series(1, 100000)));
+value($two, q(INSERT INTO item SELECT flake_backfill(flake_timestamp(after) - interval '1 s', 107) FROM flake_shard_state, generate_series(1, 100000) WHERE shard = 107));
 value($two, 'SELECT flake_attach(107)');
 value($two, 'INSERT INTO item SELECT flake_id(107) FROM generate_series(1, 1000)');
 is(value($two, $repeated), 0, 'what is minted after an attach is above');

@@ -1001,6 +1001,41 @@ foreach my $call ('flake_id(4001)', 'flake_detach(4001)')
 }
 value($admin, 'DROP OWNED BY reader; DROP ROLE reader');
 
+#
+# A transaction that is changing a shard mints it, or is refused, while others wait
+# for its locks; and so it detaches all.
+#
+
+value($admin, "SELECT flake_create_generator('waited_for_$_') FROM (SELECT 1) AS s") foreach 1, 2;
+value($admin, q(SELECT flake_detach(2, 'waited_for_1')));
+foreach my $case (
+	[ q(flake_attach(1, NULL, 'waited_for_1')), 1, '55000' ],
+	[ q(flake_detach(3, 'waited_for_1')), 3, '55000' ],
+	[ q(flake_backfill('2020-01-01Z', 2, 'waited_for_1')), 2, '55000' ])
+{
+	my ($call, $shard, $code) = @$case;
+
+	value($one, "BEGIN; SELECT $call");
+	send_query($two, "SELECT flake_detach($shard, 'waited_for_1')");
+	wait_for_waiters($node, 1, q(locktype = 'advisory'));
+	value($one, q(SET LOCAL statement_timeout = '20s'));
+	like(code($one, "SELECT flake_id($shard, 'waited_for_1')"),
+		qr/^$code/, "$call: minting the shard does not wait for one who waits");
+	value($one, 'ROLLBACK');
+	get_answer($two);
+}
+value($one, q(BEGIN; SELECT flake_detach(9, 'waited_for_1'), flake_detach(9, 'waited_for_2')));
+my $third = new_session($node);
+send_query($two, q(SELECT flake_detach_all('waited_for_1')));
+send_query($third, q(SELECT flake_detach_all('waited_for_2')));
+wait_for_waiters($node, 2, q(locktype = 'advisory'));
+value($one, q(SET LOCAL statement_timeout = '20s'));
+is(code($one, 'SELECT flake_detach_all(NULL) IS NULL'),
+	'none, but: f', 'flake_detach_all() does not wait for those who wait');
+value($one, 'ROLLBACK');
+get_answer($_) foreach $two, $third;
+end_session($third);
+
 end_session($one, $two, $admin);
 $node->stop;
 done_testing();

@@ -113,6 +113,23 @@ like(value($admin, 'SELECT count(*) FROM flake_health'),
 	qr/^\d+$/, 'and flake_health');
 value($admin, 'RESET statement_timeout');
 
+# What it says in the end is an error; meanwhile others take shards.
+value($admin, q(SET ROLE minter; SET statement_timeout = '5s'));
+my $detacher = new_session($node);
+send_query($detacher, 'SELECT flake_detach_all(NULL)');
+value($one, 'RESET ROLE');
+ok( $node->poll_query_until(
+		'postgres',
+		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%detach_all%' AND pid <> pg_backend_pid())),
+	'flake_detach_all() waits for the page');
+like(value($admin, 'SELECT flake_id(90)'), qr/^\d+$/, 'a shard of another generator is opened meanwhile');
+value($admin, 'RESET ROLE; RESET statement_timeout');
+like(value($one, 'SELECT flake_attach(91) IS NOT NULL'), qr/./, 'and one is attached');
+value($one, 'SET ROLE minter');
+like((get_answer($detacher))[1], qr/ERROR:  55P03: could not lock the page of generator "app_id"/,
+	'flake_detach_all() gets the error, too');
+end_session($detacher);
+
 my (undef, $error) = get_answer($waiter);
 like($error, qr/ERROR:  55P03: could not lock the page of generator "app_id"/,
 	'who waits for long gets an error');
@@ -156,6 +173,27 @@ like(value($admin, q(SELECT flake_detach_all('flake_default') IS NOT NULL)),
 $mallory->close;
 value($admin, 'RESET lock_timeout');
 value($admin, 'DELETE FROM flake_shard_state');
+
+# A page of an index: an entry that is too long is an error while it is locked.
+value($admin, q(
+CREATE TABLE wide (id bigint DEFAULT flake_id(1), big text, n int);
+CREATE INDEX ON wide (id, big);
+GRANT ALL ON wide TO mallory;
+INSERT INTO wide (n) VALUES (1);
+));
+$mallory = connect_silent();
+send_silent($mallory,
+	q(INSERT INTO wide (id, big) SELECT 1, string_agg(md5(random()::text), chr(32)) FROM generate_series(1, 200)));
+wait_until_stuck($mallory);
+value($one, q(RESET ROLE; SET statement_timeout = '10s'));
+foreach my $sql (
+	'SELECT count(*) > 0 FROM flake_health',
+	q(SELECT count(*) > 0 FROM flake_replace_ids('wide', 'id', 1, NULL, dry_run => true)))
+{
+	unlike(code($one, $sql), qr/^57/, "with a page of an index locked: $sql");
+}
+$mallory->close;
+value($one, 'RESET statement_timeout; DROP TABLE wide');
 
 # The user's setting is as it was, after an error, too.
 $mallory = connect_silent('SET client_min_messages = log');

@@ -77,6 +77,9 @@ typedef struct Slot
 	pg_atomic_uint64 last;		/* packed: the last value handed out, or
 								 * FLAKE_PACKED_NONE if the slot is closed */
 	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
+	pg_atomic_uint64 backfilled;	/* packed: at least the last that was
+									 * backfilled since the server started,
+									 * and may have been kept */
 
 	/* Statistics; minting does not depend on them. */
 	pg_atomic_uint64 seen;		/* the latest clock reading, TimestampTz */

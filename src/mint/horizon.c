@@ -221,9 +221,10 @@ read_clock(const HorizonRef *ref, ClockMove *move)
 	move->found = time_of(ref->layout, ref->shared->found);
 }
 
-static void
+/* False if the page cannot be had that soon. */
+static bool
 open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
-			 const FlakeLayout *layout, bool begin)
+			 const FlakeLayout *layout, bool begin, PageWait wait)
 {
 	TransactionId incarnation = flake_database_incarnation();
 	Relation	rel;
@@ -242,7 +243,12 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 	ref->max = flake_layout_max_packed(layout);
 
 	rel = open_sequence(ref);
-	page = flake_page_lock(rel, &ref->shared->lock, PAGE_OR_ERROR);
+	page = flake_page_lock(rel, &ref->shared->lock, wait);
+	if (!BufferIsValid(page))
+	{
+		relation_close(rel, NoLock);
+		return false;
+	}
 	flake_horizon_notice_database(ref->shared, incarnation);
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
@@ -261,10 +267,10 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 	if (is_refused)
 	{
 		flake_clock_guard_refuse(&move, &ref->shared->refused);
-		open_horizon(ref, generator, sequence, layout, begin);
-		return;
+		return open_horizon(ref, generator, sequence, layout, begin, wait);
 	}
 	flake_horizon_warn_if_ahead(layout, sequence, found);
+	return true;
 }
 
 void
@@ -273,9 +279,23 @@ flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 {
 	FLAKE_TRY_LOCKED();
 	{
-		open_horizon(ref, generator, sequence, layout, begin);
+		(void) open_horizon(ref, generator, sequence, layout, begin, PAGE_OR_ERROR);
 	}
 	FLAKE_END_LOCKED();
+}
+
+bool
+flake_horizon_try_open(HorizonRef *ref, Oid generator, Oid sequence,
+					   const FlakeLayout *layout)
+{
+	bool		is_open = false;
+
+	FLAKE_TRY_LOCKED();
+	{
+		is_open = open_horizon(ref, generator, sequence, layout, false, PAGE_NO_WAIT);
+	}
+	FLAKE_END_LOCKED();
+	return is_open;
 }
 
 static bool

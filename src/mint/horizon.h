@@ -45,6 +45,10 @@ typedef struct HorizonRef
 extern void flake_horizon_open(HorizonRef *ref, Oid generator, Oid sequence,
 							   const FlakeLayout *layout, bool begin);
 
+/* The same, without beginning a generator and without waiting: false if in use. */
+extern bool flake_horizon_try_open(HorizonRef *ref, Oid generator, Oid sequence,
+								   const FlakeLayout *layout);
+
 /*
  * Moves the horizon to a window past end, or as far of that as H4 allows,
  * durably, and then publishes it.  After true, start over: the clock has moved

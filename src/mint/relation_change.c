@@ -16,7 +16,7 @@
 #include "mint/relation_change.h"
 #include "utils/inval.h"
 
-#define MAX_HOOKS	3
+#define MAX_HOOKS	4
 
 static void (*hooks[MAX_HOOKS]) (Oid relation);
 static int	hook_count = 0;

@@ -271,11 +271,16 @@ generator_exists(Oid generator)
 	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator));
 }
 
-/* Whether this transaction may be the one that is dropping a relation. */
+/*
+ * Whether this transaction may be the one that is dropping a relation, or has a pointer
+ * into its entries: it has minted or backfilled, and what has made the generator was
+ * undone since.
+ */
 static bool
-dropped_by_us(const LOCKTAG *relation)
+is_used_by_us(const LOCKTAG *relation)
 {
-	return flake_lock_is_held(relation, AccessExclusiveLock);
+	return flake_lock_is_held(relation, AccessExclusiveLock) ||
+		flake_lock_is_held(relation, RowExclusiveLock);
 }
 
 /*
@@ -290,7 +295,7 @@ lock_generator(Oid generator)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
-	return !dropped_by_us(&tag) &&
+	return !is_used_by_us(&tag) &&
 		ConditionalLockRelationOid(generator, ExclusiveLock);
 }
 

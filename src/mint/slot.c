@@ -64,6 +64,7 @@ flake_slot_open(Slot *slot, int64 above)
 
 	/* F3.  An open slot has some value. */
 	raise_resume(slot, Max(above, FLAKE_PACKED_NONE + 1));
+	raise_resume(slot, flake_slot_backfilled(slot));
 	if ((int64) pg_atomic_read_u64(&slot->last) == FLAKE_PACKED_NONE)
 		pg_atomic_write_u64(&slot->last, pg_atomic_read_u64(&slot->resume));
 	LWLockRelease(&slot->lock);
@@ -86,6 +87,15 @@ flake_slot_advance(Slot *slot, int64 value)
 	while ((int64) last != FLAKE_PACKED_NONE && (int64) last < value &&
 		   !pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) value))
 		;
+	LWLockRelease(&slot->lock);
+}
+
+void
+flake_slot_note_backfilled(Slot *slot, int64 value)
+{
+	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+	if (flake_slot_backfilled(slot) < value)
+		pg_atomic_write_u64(&slot->backfilled, (uint64) value);
 	LWLockRelease(&slot->lock);
 }
 

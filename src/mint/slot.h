@@ -37,6 +37,19 @@ extern void flake_slot_open(Slot *slot, int64 above);
  */
 extern void flake_slot_advance(Slot *slot, int64 value);
 
+/*
+ * Notes that a shard was backfilled up to a packed value: a slot that is opened after
+ * this goes on above.  Raises no ERROR.
+ */
+extern void flake_slot_note_backfilled(Slot *slot, int64 value);
+
+/* The greatest of those; FLAKE_PACKED_NONE if there are none. */
+static inline int64
+flake_slot_backfilled(Slot *slot)
+{
+	return (int64) pg_atomic_read_u64(&slot->backfilled);
+}
+
 /* Sets a slot back, and closes it; nobody mints from it meanwhile. */
 extern void flake_slot_rewind(Slot *slot, int64 value);
 

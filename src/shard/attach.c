@@ -15,6 +15,7 @@
 #include "access/xact.h"
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "mint/clock_guard.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/exceed.h"
@@ -208,17 +209,53 @@ flake_shard_end_backfill(ShardState *state)
 	state->has_backfilled = false;
 }
 
+/* B3: what was backfilled and undone may have been kept. */
+static void
+heed_backfilled(const FlakeLayout *layout, const GeneratorSlot *slot, ShardState *state)
+{
+	int64		backfilled = flake_slot_backfilled(slot->slot);
+	int64		id;
+
+	if (backfilled == FLAKE_PACKED_NONE)
+		return;
+	id = flake_layout_id(layout, backfilled, slot->image);
+	state->after = state->has_after ? Max(state->after, id) : id;
+	state->has_after = true;
+}
+
+/* The last id of a shard before the present; *id as it was if the clock may be wrong. */
+static void
+raise_to_present(const FlakeLayout *layout, int64 image, int64 *id)
+{
+	ClockMove	move = {.horizon = DT_NOBEGIN,.found = DT_NOBEGIN};
+	int64		tick;
+
+	flake_clock_guard_read(&move);
+	if (!flake_clock_guard_allows(&move))
+		return;
+	tick = Min(flake_layout_tick_at(layout, move.wall), flake_layout_max_tick(layout)) - 1;
+	if (tick >= flake_layout_first_tick(layout))
+	{
+		int64		last = flake_layout_pack(layout, tick, flake_layout_max_sequence(layout));
+
+		*id = Max(*id, flake_layout_id(layout, last, image));
+	}
+}
+
 /*
  * B1: lets a shard be backfilled that is detached before it is known to have been
- * minted.  The slot is closed.
+ * minted.  The slot is closed.  B4: up to the bound, so this is raised.
  */
 static void
 allow_backfill(const FlakeLayout *layout, const GeneratorSlot *slot, ShardState *state)
 {
-	if (state->exists || !flake_layout_has_time(layout) ||
+	if (state->exists || state->others_detached || !flake_layout_has_time(layout) ||
+		flake_layout_is_uuid(layout) ||
 		flake_slot_last(slot->slot) != FLAKE_PACKED_NONE ||
+		flake_slot_backfilled(slot->slot) != FLAKE_PACKED_NONE ||
 		flake_citus_is_for_group(flake_citus_node(), layout, slot->shard))
 		return;
+	raise_to_present(layout, slot->image, &state->after);
 	state->backfilled = flake_layout_id(layout, flake_layout_min_packed(layout), slot->image);
 	state->has_backfilled = true;
 }
@@ -241,18 +278,25 @@ flake_detach(PG_FUNCTION_ARGS)
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
 	bound = close_slot(flake_generator_look(sequence, function), &slot);
+
+	/*
+	 * B4: the bound that was returned first counts, as nothing was minted
+	 * since.
+	 */
+	if (state.has_backfilled && state.has_after)
+		bound = state.after;
 	if (state.has_after)
 		bound = Max(bound, state.after);
-	if (state.has_backfilled)
-		bound = Max(bound, state.backfilled);
 	state.after = bound;
 	state.has_after = true;
+	if (!state.has_backfilled)
+		heed_backfilled(&layout, &slot, &state);
 	state.attached = false;
 	allow_backfill(&layout, &slot, &state);
 
 	/* Also if it is already detached: a lease may have raised the bound. */
 	flake_shard_write_state(sequence, shard, &state, function);
-	PG_RETURN_INT64(bound);
+	PG_RETURN_INT64(state.after);
 }
 
 /*
@@ -283,6 +327,7 @@ flake_attach(PG_FUNCTION_ARGS)
 	state = flake_shard_read_state(sequence, shard, function);
 	end_lease(generator, &slot, &state, function);
 	flake_shard_end_backfill(&state);
+	heed_backfilled(&flake_generator_look(sequence, function)->layout, &slot, &state);
 	if (!PG_ARGISNULL(1))
 	{
 		int64		after = PG_GETARG_INT64(1);

@@ -9,21 +9,30 @@
  * past on.  By these rules none repeats:
  *
  *	B1	A shard is backfilled only if it was detached here before anything was
- *		known to have been minted of it: it had no state, and no slot was opened since
- *		the server started.  (What was minted earlier, or elsewhere, is not known.)
+ *		known to have been minted of it: it had no state, nor had all others, and no
+ *		slot was opened since the server started.  (What was minted earlier, or
+ *		elsewhere, is not known.)
  *	B2	A shard that is attached, or whose server is said to be a copy, is backfilled
  *		no more, and its next ids are above what was backfilled.
- *	B3	An id is above the last one that a committed transaction has backfilled, and
- *		above all of this transaction.  The shard's lock, kept to the end, has others
- *		wait meanwhile.
+ *	B3	An id is above the last one that a committed transaction has backfilled, above
+ *		all of this transaction, and above what the slot has: all that was backfilled
+ *		since the server started, but for what nobody can have kept.  The shard's lock,
+ *		kept to the end, has others wait meanwhile.
+ *	B4	No id is above the bound that flake_detach() returned.  So wherever the shard
+ *		is attached by that, F3 holds.
  *
  * How far a shard is backfilled is in its row in the table of states, as an id: NULL
  * where B1 or B2 rules it out.  A transaction reads it under the lock, goes on in
  * memory, and writes it before it commits or is prepared.  So it is as durable as the
- * rows that have the ids, and a transaction that is undone has handed out nothing that
- * anybody could have kept.  If a subtransaction is undone that was the first to backfill
- * a shard, its locks go, and what it had in memory is forgotten.  If it was not, the
- * memory stays, and its ids are lost.
+ * rows that have the ids.
+ *
+ * What is undone has handed out ids, too.  A variable of PL/pgSQL keeps one when a
+ * subtransaction is undone: so neither locks nor memory go before the transaction
+ * does, and the slot is told, which may be opened if the detach was undone, too.  It
+ * keeps one when a procedure says ROLLBACK: then the slot is told.  It is
+ * also told of what was committed, as the row goes with DROP EXTENSION.  But it is not
+ * told of a transaction that fails, or that the client undoes: the same rows can be
+ * loaded once more.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -33,11 +42,17 @@
 
 #include "access/xact.h"
 #include "compat.h"
+#include "executor/spi.h"
 #include "layout/layout.h"
+#include "mint/relation_change.h"
+#include "mint/slot.h"
 #include "nodes/pg_list.h"
 #include "shard/backfill.h"
 #include "shard/state.h"
+#include "tcop/pquery.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/syscache.h"
 
 Backfill   *flake_recent_backfill = NULL;
@@ -85,55 +100,116 @@ check_state(const ShardState *state, int32 shard)
 				 errhint("Choose a shard that was never minted, on no server, and detach it: flake_detach().")));
 }
 
-Backfill *
-flake_backfill_begin(Oid sequence, const FlakeLayout *layout, int32 shard, Oid function)
+/*
+ * Locks a shard until the end of the transaction.  The lock is not of a subtransaction,
+ * whose end would release it.
+ */
+static void
+lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode)
 {
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) flake_shard_lock(sequence, shard, mode, true);
+	CurrentResourceOwner = owner;
+}
+
+static Backfill *
+add(const Generator *generator, const GeneratorSlot *slot, Oid function)
+{
+	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	Backfill   *backfill = palloc0(sizeof(Backfill));
+
+	backfill->sequence = generator->sequence;
+	backfill->shard = slot->shard;
+	backfill->function = function;
+	backfill->layout = generator->layout;
+	backfill->image = slot->image;
+	backfill->slot = slot->slot;
+	backfill->last = FLAKE_PACKED_NONE;
+	backfill->written = FLAKE_PACKED_NONE;
+	backfill->is_undone = true;
+	backfills = lappend(backfills, backfill);
+	MemoryContextSwitchTo(old_context);
+	return backfill;
+}
+
+/* B3: the last value of a shard that may have been kept. */
+static int64
+last_handed_out(const Backfill *backfill, const ShardState *state)
+{
+	int64		last = flake_layout_shard_packed_up_to(&backfill->layout, state->backfilled,
+													   backfill->image);
+	ListCell   *lc;
+
+	/* It may have been minted, too, if the row came from elsewhere. */
+	last = Max(last, flake_slot_last(backfill->slot));
+	last = Max(last, flake_slot_backfilled(backfill->slot));
+	foreach(lc, backfills)
+	{
+		const Backfill *other = lfirst(lc);
+
+		/* Its sequence may be one that was dropped since. */
+		if (other->slot == backfill->slot)
+			last = Max(last, other->last);
+	}
+	return last;
+}
+
+Backfill *
+flake_backfill_begin(Generator *generator, int32 shard, Oid function)
+{
+	Oid			sequence = generator->sequence;
 	Backfill   *backfill;
 	ShardState	state;
-	int64		last;
+
+	(void) flake_generator_slot(generator, shard);
 
 	/* B3.  Those who want to mint it do not wait: its state does not change. */
-	(void) flake_shard_lock(sequence, shard, FLAKE_CHANGE_LEASE, true);
+	lock_to_the_end(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
+	lock_to_the_end(sequence, shard, FLAKE_CHANGE_LEASE);
 	state = flake_shard_read_state(sequence, shard, function);
 	check_state(&state, shard);
 
+	/* To read it may have brought news. */
+	generator = flake_generator_look(sequence, function);
 	backfill = flake_backfill_search(sequence, shard);
 	if (backfill == NULL)
-	{
-		MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
-
-		backfill = palloc(sizeof(Backfill));
-		backfill->sequence = sequence;
-		backfill->shard = shard;
-		backfill->function = function;
+		backfill = add(generator, flake_generator_slot(generator, shard), function);
+	if (backfill->is_undone)
 		backfill->subid = GetCurrentSubTransactionId();
-		backfill->user = InvalidOid;
-		backfill->layout = *layout;
-		backfill->image = flake_layout_shard_image(layout, shard);
-		backfill->last = FLAKE_PACKED_NONE;
-		backfills = lappend(backfills, backfill);
-		MemoryContextSwitchTo(old_context);
-	}
-	last = flake_layout_shard_packed_up_to(&backfill->layout, state.backfilled, backfill->image);
-	backfill->last = Max(backfill->last, last);
+	backfill->is_undone = false;
+	backfill->last = last_handed_out(backfill, &state);
+
+	/* B4 */
+	backfill->limit = !state.has_after ? FLAKE_PACKED_NONE
+		: flake_layout_shard_packed_up_to(&backfill->layout, state.after, backfill->image);
 	return backfill;
 }
 
 /*
  * What this transaction has dropped has no row any more: the generator, or the
- * extension.
+ * extension.  Nor has a shard that was detached in a subtransaction that was undone.
  */
 static void
-write_one(const Backfill *backfill)
+write_one(Backfill *backfill)
 {
 	int64		id = flake_layout_id(&backfill->layout, backfill->last, backfill->image);
 
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(backfill->sequence)) ||
-		!SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(backfill->function)))
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(backfill->sequence)))
+	{
+		/* The slots of a sequence go with it; those of the extension's stay. */
+		if (backfill->slot != NULL && backfill->slot->key.generator >= FLAKE_BUILTINS)
+			backfill->slot = NULL;
+		return;
+	}
+	if (!SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(backfill->function)))
 		return;
 	if (!flake_shard_write_backfilled(backfill->sequence, backfill->shard, id,
-									  backfill->function))
+									  backfill->function) &&
+		!backfill->is_undone)
 		not_detached(backfill->shard);
+	backfill->written = backfill->last;
 }
 
 void
@@ -147,9 +223,37 @@ flake_backfill_write(Oid sequence)
 
 		if (backfill->sequence != sequence)
 			continue;
-		write_one(backfill);
+		if (backfill->written != backfill->last)
+			write_one(backfill);
 		backfill->user = InvalidOid;
 	}
+}
+
+/* The ids were handed out for good, or may have been. */
+static void
+note(const Backfill *backfill)
+{
+	if (backfill->slot != NULL)
+		flake_slot_note_backfilled(backfill->slot, backfill->last);
+}
+
+static void
+note_all(void)
+{
+	ListCell   *lc;
+
+	foreach(lc, backfills)
+		note(lfirst(lc));
+}
+
+/*
+ * Whether a procedure goes on after the ROLLBACK, with its variables.  When an error
+ * has ended the statement, no portal is executed any more.
+ */
+static bool
+procedure_goes_on(void)
+{
+	return SPI_inside_nonatomic_context() && ActivePortal != NULL;
 }
 
 static void
@@ -157,22 +261,28 @@ transaction_ends(XactEvent event, void *arg)
 {
 	ListCell   *lc;
 
+	if (backfills == NIL)
+		return;
 	switch (event)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			foreach(lc, backfills)
 				write_one(lfirst(lc));
-			break;
+			return;
 		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_ABORT:
 		case XACT_EVENT_PREPARE:
-			backfills = NIL;	/* its memory goes with the transaction's */
-			flake_recent_backfill = NULL;
+			note_all();
+			break;
+		case XACT_EVENT_ABORT:
+			if (procedure_goes_on())
+				note_all();
 			break;
 		default:
-			break;
+			return;
 	}
+	backfills = NIL;			/* its memory goes with the transaction's */
+	flake_recent_backfill = NULL;
 }
 
 /* What a subtransaction that is undone has done to states is undone, too. */
@@ -189,17 +299,41 @@ subtransaction_ends(SubXactEvent event, SubTransactionId subid,
 		Backfill   *backfill = lfirst(lc);
 
 		if (event == SUBXACT_EVENT_ABORT_SUB)
+		{
 			backfill->user = InvalidOid;
+			backfill->written = FLAKE_PACKED_NONE;
+		}
 		if (backfill->subid != subid)
 			continue;
-		if (event == SUBXACT_EVENT_COMMIT_SUB)
-			backfill->subid = parent;
-		else
+		backfill->subid = parent;
+		if (event == SUBXACT_EVENT_ABORT_SUB)
 		{
-			flake_recent_backfill = NULL;
-			backfills = foreach_delete_current(backfills, lc);
+			/* With its row, the shard may be minted before the commit. */
+			note(backfill);
+			backfill->is_undone = true;
 		}
 	}
+}
+
+/* Privileges are looked at again. */
+static void
+relation_changed(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, backfills)
+	{
+		Backfill   *backfill = lfirst(lc);
+
+		if (!OidIsValid(relid) || backfill->sequence == relid)
+			backfill->user = InvalidOid;
+	}
+}
+
+static void
+roles_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
+{
+	relation_changed(InvalidOid);
 }
 
 void
@@ -207,4 +341,8 @@ flake_backfill_init(void)
 {
 	RegisterXactCallback(transaction_ends, NULL);
 	RegisterSubXactCallback(subtransaction_ends, NULL);
+	flake_on_relation_change(relation_changed);
+	CacheRegisterSyscacheCallback(AUTHOID, roles_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, roles_changed, (Datum) 0);
+	CacheRegisterSyscacheCallback(DATABASEOID, roles_changed, (Datum) 0);	/* pg_database_owner */
 }

@@ -11,6 +11,7 @@
 #define FLAKEID_BACKFILL_H
 
 #include "layout/layout.h"
+#include "mint/generator.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -22,11 +23,15 @@ typedef struct Backfill
 	Oid			function;		/* one of the extension whose table has the
 								 * row */
 	SubTransactionId subid;		/* the one that was the first to backfill it */
+	bool		is_undone;		/* with its row, perhaps, and not begun again */
 	Oid			user;			/* found to have the rights, and the shard to
 								 * be detached; or InvalidOid */
 	FlakeLayout layout;
 	int64		image;
+	Slot	   *slot;			/* closed; NULL once the sequence is dropped */
 	int64		last;			/* packed: the last value that was handed out */
+	int64		written;		/* packed: the one that the row has, or less */
+	int64		limit;			/* packed: none is above */
 } Backfill;
 
 /* The one that flake_backfill_find() returned last, or NULL. */
@@ -48,10 +53,10 @@ flake_backfill_find(Oid sequence, int32 shard)
 
 /*
  * Locks a shard, of a generator that flake_shard_begin_change() has returned, until the
- * end of the transaction, and reads from where on it is backfilled.  ERROR 55000 if it is not detached, or may have minted ids.
+ * end of the transaction, and reads from where to where it is backfilled.  ERROR 55000
+ * if it is not detached, or may have minted ids.
  */
-extern Backfill *flake_backfill_begin(Oid sequence, const FlakeLayout *layout,
-									  int32 shard, Oid function);
+extern Backfill *flake_backfill_begin(Generator *generator, int32 shard, Oid function);
 
 /*
  * Writes how far this transaction has backfilled shards of a generator.  When it goes

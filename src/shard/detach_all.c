@@ -62,7 +62,7 @@ typedef struct Target
 	bool		is_logged;		/* an unlogged one mints when it is logged
 								 * again */
 	FlakeLayout layout;
-	HorizonRef	horizon;		/* if opened: shared is not NULL */
+	HorizonRef	horizon;		/* if it is logged */
 } Target;
 
 /* The shards of a generator that have a row in a table, as it is now. */
@@ -141,6 +141,9 @@ lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **tar
 			flake_shard_none(sequence);
 		return true;
 	}
+
+	/* Who waits for what this transaction has waits until its end. */
+	wait = wait || flake_shard_is_locked(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
 	if (!flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, wait))
 	{
 		UnlockRelationOid(sequence, RowExclusiveLock);
@@ -195,6 +198,40 @@ lock_targets(List *sequences, Oid function, bool missing_ok, Oid *first, List **
 }
 
 /*
+ * Opens the horizons of generators.  The page of one can be in use for as long as
+ * somebody likes who has USAGE on it: the result is that one then, or NULL.
+ */
+static Target *
+open_horizons(List *targets)
+{
+	ListCell   *lc;
+
+	foreach(lc, targets)
+	{
+		Target	   *target = lfirst(lc);
+
+		if (target->is_logged &&
+			!flake_horizon_try_open(&target->horizon, target->key, target->sequence,
+									&target->layout))
+			return target;
+	}
+	return NULL;
+}
+
+/* Opens the horizon of one, for which nothing is locked; ERROR 55P03 after 10 s. */
+static void
+await_horizon(Target *target, Oid function)
+{
+	LockRelationOid(target->sequence, RowExclusiveLock);
+	if (flake_generator_any_layout(target->sequence, function, &target->layout,
+								   &target->is_logged) &&
+		target->is_logged)
+		flake_horizon_open(&target->horizon, target->key, target->sequence,
+						   &target->layout, false);
+	UnlockRelationOid(target->sequence, RowExclusiveLock);
+}
+
+/*
  * A transaction that has written a row of a generator by hand and has not ended,
  * or InvalidTransactionId.
  */
@@ -242,6 +279,13 @@ find_any_writer(List *targets, Oid function)
 	return writer;
 }
 
+static void
+warn_if_restored(const Target *target, const OwnTable *states)
+{
+	if (target->is_logged && list_shards(states, target->sequence) != NIL)
+		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS);
+}
+
 /*
  * An id that is at or above all that a shard has handed out.  To know it takes no
  * clock that is right (H5), and no slot of the shard's.
@@ -251,12 +295,6 @@ close_shard(Target *target, int32 shard, int64 image)
 {
 	int64		last = FLAKE_PACKED_NONE;
 
-	if (target->is_logged && target->horizon.shared == NULL)
-	{
-		flake_horizon_open(&target->horizon, target->key, target->sequence,
-						   &target->layout, false);
-		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS);
-	}
 	flake_shmem_visit_slot(target->key, shard, close_slot, &last);
 	return flake_shard_bound(&target->layout, target->is_logged
 							 ? flake_horizon_floor(&target->horizon) : FLAKE_PACKED_NONE,
@@ -329,22 +367,33 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	for (;;)
 	{
 		TransactionId writer;
+		Target	   *busy;
+
+		CHECK_FOR_INTERRUPTS();
 
 		/* With those that were created while others were waited for. */
 		if (!lock_targets(is_all ? flake_generator_list(function) : list_make1_oid(first),
 						  function, is_all, &first, &targets))
 			continue;
 		writer = find_any_writer(targets, function);
-		if (!TransactionIdIsValid(writer))
+		busy = open_horizons(targets);
+		if (!TransactionIdIsValid(writer) && busy == NULL)
 			break;
 		unlock_targets(targets);
-		XactLockTableWait(writer, NULL, NULL, XLTW_None);
+		if (TransactionIdIsValid(writer))
+			XactLockTableWait(writer, NULL, NULL, XLTW_None);
+		else
+			await_horizon(busy, function);
 	}
+
+	/* Whatever else can take long comes before nobody may open a slot. */
+	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
+	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
+	foreach(lc, targets)
+		warn_if_restored(lfirst(lc), &states);
 	foreach(lc, targets)
 		(void) flake_shard_lock(((Target *) lfirst(lc))->sequence, FLAKE_OPENING,
 								FLAKE_CHANGE_STATE, true);
-	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
-	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
 
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();

@@ -261,6 +261,7 @@ typedef struct StateLock
 {
 	Oid			sequence;
 	int32		shard;
+	bool		is_taken;		/* by us, and to be released */
 } StateLock;
 
 /* A slot that is to be opened. */
@@ -271,7 +272,7 @@ typedef struct Opening
 	Oid			function;
 	CitusNode	node;
 	StateLock	locks[3];
-	size_t		locked;			/* so many of them are */
+	size_t		locked;			/* so many of them are, or need not be */
 	ShardState	state;
 	Verdict		verdict;
 } Opening;
@@ -281,10 +282,27 @@ unlock(Opening *opening)
 {
 	while (opening->locked > 0)
 	{
-		const StateLock *lock = &opening->locks[--opening->locked];
+		StateLock  *lock = &opening->locks[--opening->locked];
 
-		flake_shard_unlock(lock->sequence, lock->shard, FLAKE_READ_STATE);
+		if (lock->is_taken)
+			flake_shard_unlock(lock->sequence, lock->shard, FLAKE_READ_STATE);
+		lock->is_taken = false;
 	}
+}
+
+/*
+ * Takes a lock of F2, if that is free.  A transaction that is changing the shard needs
+ * none.  And it would not get one while others wait for what it has, which they do
+ * until its end: to wait for the lock ends at once then, and to try it fails.
+ */
+static bool
+try_lock(StateLock *lock)
+{
+	if (flake_shard_is_locked(lock->sequence, lock->shard, FLAKE_CHANGE_STATE) ||
+		flake_shard_is_locked(lock->sequence, lock->shard, FLAKE_CHANGE_LEASE))
+		return true;
+	lock->is_taken = flake_shard_lock(lock->sequence, lock->shard, FLAKE_READ_STATE, false);
+	return lock->is_taken;
 }
 
 /*
@@ -302,9 +320,9 @@ try_open(Opening *opening)
 
 	while (busy == NULL && opening->locked < lengthof(opening->locks))
 	{
-		const StateLock *lock = &opening->locks[opening->locked];
+		StateLock  *lock = &opening->locks[opening->locked];
 
-		if (flake_shard_lock(lock->sequence, lock->shard, FLAKE_READ_STATE, false))
+		if (try_lock(lock))
 			opening->locked++;
 		else
 			busy = lock;
@@ -330,7 +348,10 @@ open_patiently(Opening *opening)
 	const StateLock *busy;
 
 	while ((busy = try_open(opening)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
 		flake_shard_await(busy->sequence, busy->shard, FLAKE_READ_STATE);
+	}
 }
 
 /*
@@ -369,9 +390,9 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 		.slot = slot,
 		.function = function,
 		.locks = {
-			{generator->sequence, FLAKE_OPENING},
-			{generator->sequence, slot->shard},
-			{FLAKE_ALL_SHARDS, 0},
+			{generator->sequence, FLAKE_OPENING, false},
+			{generator->sequence, slot->shard, false},
+			{FLAKE_ALL_SHARDS, 0, false},
 		},
 	};
 

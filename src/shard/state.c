@@ -37,6 +37,7 @@
 #include "access/stratnum.h"
 #include "access/xact.h"
 #include "compat.h"
+#include "mint/generator.h"
 #include "miscadmin.h"
 #include "shard/state.h"
 #include "storage/lock.h"
@@ -75,6 +76,14 @@ flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
 	LOCKTAG		tag = lock_tag(sequence, shard);
 
 	LockRelease(&tag, mode, false);
+}
+
+bool
+flake_shard_is_locked(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag = lock_tag(sequence, shard);
+
+	return flake_lock_is_held(&tag, mode);
 }
 
 void
@@ -209,6 +218,7 @@ flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
 	HeapTuple	row;
 	Datum		values[STATE_COLUMNS];
 	bool		nulls[STATE_COLUMNS] = {false};
+	static LocalTransactionId removed_lxid = InvalidLocalTransactionId;
 
 	values[STATE_GENERATOR - 1] = ObjectIdGetDatum(sequence);
 	values[STATE_SHARD - 1] = Int32GetDatum(shard);
@@ -227,8 +237,13 @@ flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
 	else
 		flake_own_table_insert(&states, values, nulls);
 
-	flake_own_table_remove_some(&leases, NULL);
-	flake_own_table_remove_some(&states, &leases);
+	/* Not for each shard of flake_detach_all(). */
+	if (removed_lxid != flake_current_lxid())
+	{
+		flake_own_table_remove_some(&leases, NULL);
+		flake_own_table_remove_some(&states, &leases);
+		removed_lxid = flake_current_lxid();
+	}
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
 }

@@ -33,6 +33,9 @@
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 
+/* Whether this transaction has locked a shard in a mode. */
+extern bool flake_shard_is_locked(Oid sequence, int32 shard, LOCKMODE mode);
+
 /* Waits until a shard could be locked.  It is not, then or after an ERROR. */
 extern void flake_shard_await(Oid sequence, int32 shard, LOCKMODE mode);
 

@@ -37,7 +37,7 @@ begin(Oid sequence, int32 shard, Oid function)
 	flake_check_not_uuid(&generator->layout);
 	flake_check_has_time(&generator->layout);
 	flake_generator_check_shard(&generator->layout, shard);
-	backfill = flake_backfill_begin(sequence, &generator->layout, shard, function);
+	backfill = flake_backfill_begin(generator, shard, function);
 	backfill->user = GetUserId();
 	return backfill;
 }
@@ -82,6 +82,24 @@ check_distance(const Backfill *backfill, int64 tick, int64 id_tick)
 				 errhint("Sort the rows by time. For rows that are older than the last ones use another shard, and for more rows of one time several.")));
 }
 
+/* B4: raises ERROR 22023. */
+pg_noreturn static void
+detached_earlier(const Backfill *backfill, TimestampTz ts)
+{
+	char	   *time = pstrdup(timestamptz_to_str(ts));
+	TimestampTz limit = DT_NOBEGIN;
+
+	(void) flake_layout_tick_start(&backfill->layout,
+								   flake_layout_packed_tick(&backfill->layout, backfill->limit) + 1,
+								   &limit);
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("shard %d has no more ids of time %s", backfill->shard, time),
+			 errdetail("It was detached before, and has ids of times before %s.",
+					   timestamptz_to_str(limit)),
+			 errhint("Use flake_id(), or a shard that is detached later.")));
+}
+
 /*
  * flake_backfill(ts timestamptz, shard int, generator regclass) returns bigint
  *
@@ -100,6 +118,7 @@ flake_backfill(PG_FUNCTION_ARGS)
 	int64		tick;
 	int64		next;
 
+	PreventCommandIfReadOnly("flake_backfill()");
 	if (unlikely(backfill == NULL || backfill->user != GetUserId()))
 		backfill = begin(sequence, shard, function);
 	else
@@ -112,6 +131,8 @@ flake_backfill(PG_FUNCTION_ARGS)
 	next = flake_claim_next(layout, backfill->last, tick);
 	if (unlikely(flake_layout_packed_tick(layout, next) > tick))
 		check_distance(backfill, tick, flake_layout_packed_tick(layout, next));
+	if (unlikely(next > backfill->limit))
+		detached_earlier(backfill, ts);
 	backfill->last = next;
 	PG_RETURN_INT64(flake_layout_id(layout, next, backfill->image));
 }
