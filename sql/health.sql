@@ -255,7 +255,7 @@ CREATE TABLE copied_2 (id bigint PRIMARY KEY DEFAULT flake_id(5, 'other_id'), wh
 ALTER TABLE copied ATTACH PARTITION copied_1 FOR VALUES FROM (MINVALUE) TO (0);
 ALTER TABLE copied ATTACH PARTITION copied_2 FOR VALUES FROM (0) TO (1);
 CREATE TABLE copied_3 PARTITION OF copied FOR VALUES FROM (1) TO (MAXVALUE) PARTITION BY LIST (what);
-CREATE TABLE copied_3_all PARTITION OF copied_3 (PRIMARY KEY (id, what)) DEFAULT;
+CREATE TABLE copied_3_all PARTITION OF copied_3 (PRIMARY KEY (id, what), UNIQUE (id)) DEFAULT;
 INSERT INTO copied VALUES ('a', copy_id(5, '1 hour'));
 SELECT relation, attribute, shard FROM _flake_health_elsewhere();
 ALTER TABLE copied_3_all ALTER id DROP DEFAULT;

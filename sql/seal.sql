@@ -28,8 +28,8 @@ FROM (SELECT f.radix, substr(repeat('10', 50), 1, f.length) AS plain, decode(rep
 GROUP BY radix ORDER BY radix;
 
 -- for applications in other languages; computed by an independent implementation
-CREATE TABLE vector (key bytea, id bigint, sealed bigint);
-\copy vector FROM 'docs/seal_vectors.csv' CSV HEADER
+CREATE TABLE vector (id bigint, key_hex text, version int, sealed bigint, text text, key bytea GENERATED ALWAYS AS (decode(key_hex, 'hex')) STORED);
+\copy vector (id, key_hex, version, sealed, text) FROM 'clients/vectors/seal.csv' CSV HEADER
 SELECT length(key), count(*), count(*) FILTER (WHERE flake_seal(id, key) <> sealed) AS wrong,
        count(*) FILTER (WHERE flake_unseal(sealed, key) <> id) AS "not undone"
 FROM vector GROUP BY 1 ORDER BY 1;
@@ -134,7 +134,13 @@ RESET ROLE;
 -- that of PUBLIC is for those who have none
 SELECT flake_add_key('orders', 'public');
 SET ROLE flake_guest;
-SELECT flake_seal_text(5, 'orders') LIKE '1-%' AS public;
+SELECT flake_seal_text(5, 'orders') AS guest_id \gset
+SELECT :'guest_id' LIKE '1-%' AS public;
+-- with a key of his own he does not read that as another id
+SELECT flake_add_key('orders');
+SELECT code, message FROM attempt(format('SELECT flake_unseal_text(%L, %L)', :'guest_id', 'orders'));
+DROP USER MAPPING FOR flake_guest SERVER orders;
+SELECT flake_unseal_text(:'guest_id', 'orders');
 SET ROLE flake_app;
 SELECT flake_seal_text(5, 'orders') LIKE '11-%' AS own;
 RESET ROLE;

@@ -274,6 +274,12 @@ restart_with_clock('fast', 200 * $hour);
 # Down for two years, and right.
 restart_with_clock('fast', $year + $year);
 is(code($session, 'SELECT flake_id(1)'), '53400', 'down for two years: refused');
+value($session, 'CREATE DATABASE fresh');
+my $fresh = new_session($node, 'fresh');
+value($fresh, 'CREATE EXTENSION flakeid');
+like((ask($fresh, 'SELECT flake_id(1)'))[1],
+	qr/53400.*flake_accept_clock/s, 'the extension can be created, and then the clock accepted');
+end_session($fresh);
 value($session, 'SELECT flake_accept_clock()');
 all_is_well('and accepted');
 

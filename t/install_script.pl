@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the flakeid developers
 
 # The script that CREATE EXTENSION executes is what its parts say, and has all of
-# them; and which errors there can be at all.
+# them; which errors there can be at all; and the client libraries' versions.
 
 use strict;
 use warnings;
@@ -48,6 +48,24 @@ is_deeply([ grep { !$times{$_} } files(qr/./, map { "extension/$_" } qw(bodies f
 	[], 'every part is in it');
 
 
+# Versions: tools/dist looks at the others
+
+{
+	my ($released) = slurp_file('META.json') =~ /^   "version": "(.*)",$/m;
+	my %line = (
+		'clients/c/Makefile' => qr/^VERSION = (.*)$/m,
+		'clients/python/src/flakeid/__init__.py' => qr/^__version__ = "(.*)"$/m,
+		'clients/node/package.json' => qr/^  "version": "(.*)",$/m);
+
+	foreach my $file (sort keys %line)
+	{
+		my ($named) = slurp_file($file) =~ $line{$file};
+
+		is($named, $released, "$file is of the version in META.json");
+	}
+}
+
+
 # make uninstall
 
 {
@@ -83,10 +101,10 @@ foreach my $file (files(qr/\.[ch]$/, 'src'), files(qr/\.(?:pgsql|sql)$/, 'extens
 is(join(' ', sort keys %raised), join(' ', qw(
 	01000 02000 0A000
 	22000 22003 22004 22008 22023 22P02
-	25000 25001 27000
+	25000 25001 27000 38000
 	39P01 39P03 3F000
 	42501 42622 42703 42704 42804 42809 42883 42P01 42P06 42P17
-	53100 53200 53400 54000 55000 55006 55P03
+	53100 53200 53400 54000 55000 55006 55P03 57014
 	HV00D XX000 XX001)), 'the errors that are raised are those that may be');
 
 done_testing();

@@ -826,7 +826,7 @@ sub locks_to_free
 }
 
 drop_generators(70);
-stop_at($three, 'enter dropped_by_us', 'SELECT flake_id(48)');
+stop_at($three, 'enter is_used_by_us', 'SELECT flake_id(48)');
 value($admin, "SELECT pg_cancel_backend($three->{pid})");
 let_go($three);
 is_error('57014', 'free: interrupted', get_answer($three));
@@ -861,7 +861,7 @@ is( value(
 value($one, q(BEGIN; SELECT flake_create_generator('seen')));
 $id = value($one, largest_of($MINUTE, 0, 'seen'));
 value($two, 'CREATE TABLE some_relation (); DROP TABLE some_relation');
-stop_at($three, 'enter dropped_by_us', 'SELECT flake_id(46)');
+stop_at($three, 'enter is_used_by_us', 'SELECT flake_id(46)');
 value($one, 'COMMIT');
 let_go($three);
 answer($three);

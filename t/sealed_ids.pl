@@ -114,6 +114,8 @@ is(value($app, "SELECT flake_add_key('orders')"), 2, 'a version is added');
 like(value($other, "SELECT flake_seal_text(5, 'orders')"), qr/^1-/, 'it does not count before it is committed');
 send_query($other, "SELECT flake_add_key('orders')");
 wait_for_waiters($node, 1);
+is($node->safe_psql('postgres', q{SET lock_timeout = '5s'; SELECT flake_add_key('orders', 'backup')}),
+	1, 'those of other roles are added meanwhile');
 ask($app, 'COMMIT');
 is((get_answer($other))[0], 3, 'one that was added at the same time is another');
 like(value($app, "SELECT flake_seal_text(5, 'orders')"), qr/^3-/, 'it counts in all sessions');

@@ -10,6 +10,14 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_create_generator(text, @extschema@.flake_layout, bigint) IS
 'creates a generator, which is a sequence, with a layout; its first id exceeds after; DROP SEQUENCE drops it; errors: those of CREATE SEQUENCE, such as 42P07 the name is taken, 42501 no CREATE on the schema, 3F000 no such schema, 42601 or 42602 not a name, and 22003 or 22023 if no id of the layout exceeds after at all or at present, 22004 for null, 25006 read-only, 42809 in a schema for temporary objects, 0A000 or 55000 if an event trigger has changed the sequence';
 
+CREATE FUNCTION @extschema@._flake_go_on(generator regclass)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_go_on'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_go_on(regclass) IS
+'brings a sequence up to what this server knows of its generator, such as the extension''s own before it was dropped and created again; mints nothing; for the install script; errors: 42501 with neither SELECT nor USAGE on the generator, 25006 read-only, 42809 for what is no generator, 42P01 if it has been dropped';
+
 CREATE FUNCTION @extschema@.flake_layout_of(generator regclass)
 RETURNS @extschema@.flake_layout
 AS 'MODULE_PATHNAME', 'flake_layout_of'

@@ -38,10 +38,10 @@ COMMENT ON FUNCTION @extschema@._flake_guard_definition(@extschema@._flake_ticke
 CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid, exclusive boolean)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_guard_tree'
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid, boolean) IS
-'locks a table or view until the end of the transaction, and what inherits from it, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+'locks a table or view until the end of the transaction, and what inherits from it, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE, or with null in ACCESS SHARE; false if it does not exist; null without a ticket or relation; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
 CREATE FUNCTION @extschema@._flake_guard_trees(ticket @extschema@._flake_ticket, relations oid[], first oid, exclusive boolean,
     began timestamptz)

@@ -110,7 +110,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_check_minting(@extschema@._flake_ticket, oid, name, name, regclass, @extschema@.flake_layout, int, boolean) IS
-'sees to it that the next id of a generator exceeds those in a column, and that there is one: raises the generator, or waits, unless dry_run; for flake_migrate(); error: 55000 if there is none';
+'sees to it that the next id of a generator exceeds those in a column, and that there is one: raises the generator, above the clock only if the table''s owner could, or waits, unless dry_run; for flake_migrate(); error: 55000 if there is none';
 
 CREATE FUNCTION @extschema@._flake_migrate_steps(ticket @extschema@._flake_ticket, target regclass, attribute name, shard int,
     generator regclass, drop_sequence boolean, tables oid[], relations oid[], attributes name[], views oid[], old_sequence oid)
@@ -159,7 +159,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; a column of type uuid from flake_uuidv7(shard, generator), with flake_default_uuidv7 in the place of flake_default, and leaves its values as they are; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer or uuid, or the generator''s layout is for another type, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 55P03 when lock_timeout is over, which limits all waiting for locks together';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; a column of type uuid from flake_uuidv7(shard, generator), with flake_default_uuidv7 in the place of flake_default, and leaves its values as they are; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer or uuid, or the generator''s layout is for another type, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 38000 if the code of a table''s owner raises the error of a canceled statement, 55P03 when lock_timeout is over, which limits all waiting for locks together';
 
 -- Whole schemas
 
@@ -188,7 +188,7 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_joined_tables(oid) IS
 'a table, and those that foreign keys and inheritance join with it, in any number of steps; for flake_migrate_all()';
 
-CREATE FUNCTION @extschema@._flake_migrate_plan(ticket @extschema@._flake_ticket, schemas oid[], seen oid[],
+CREATE FUNCTION @extschema@._flake_migrate_plan(ticket @extschema@._flake_ticket, schemas oid[], INOUT wanted oid[], counted boolean,
     OUT tables oid[], OUT targets oid[], OUT attributes name[], OUT extensions name[], OUT groups int)
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -196,8 +196,8 @@ AS $function$
 \i bodies/migrate/plan.pgsql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_plan(@extschema@._flake_ticket, oid[], oid[]) IS
-'the next group of joined tables, without those that were seen: the columns in it to migrate, those that others refer to first, and the extensions that their tables belong to; and how many groups there are, if none was seen; for flake_migrate_all()';
+COMMENT ON FUNCTION @extschema@._flake_migrate_plan(@extschema@._flake_ticket, oid[], oid[], boolean) IS
+'the next group of joined tables with some that are wanted: the columns of these to migrate, those that others refer to first, and the extensions that their tables belong to; what is wanted after this group; and how many groups there are, if counted; for flake_migrate_all()';
 
 CREATE FUNCTION @extschema@._flake_migrate_group_guarded(ticket @extschema@._flake_ticket, state jsonb,
     schemas name[], shard int, generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean)
@@ -245,7 +245,7 @@ AS 'MODULE_PATHNAME', 'flake_migrate_all'
 LANGUAGE C;
 
 COMMENT ON PROCEDURE @extschema@.flake_migrate_all(name[], int, regclass, boolean, boolean) IS
-'lets all columns of schemas that are serial, an identity or have DEFAULT nextval() take their values from flake_id(shard, generator), as flake_migrate() does, with a transaction for each group of tables that foreign keys or inheritance join; dry_run: says what it would do, with an estimate of the bytes to be rewritten; the old sequences are kept unless drop_sequence; notices say how far it is, warnings what it has left as it was and why; columns that were migrated before are skipped; errors: 3F000 no such schema, 0A000 for a schema of PostgreSQL, 22023 no schema, 22004 a null, 22003 no such shard, 25001 in a transaction block or function unless dry_run, or not READ COMMITTED, 25006 read-only, 42501 without USAGE on a schema, 42809 or 42P01 if there is no such generator, 42704 or 55000 if the extension was dropped or its schema renamed meanwhile';
+'lets all columns of schemas that are serial, an identity or have DEFAULT nextval() take their values from flake_id(shard, generator), as flake_migrate() does, with a transaction for each group of tables that foreign keys or inheritance join; dry_run: says what it would do, with an estimate of the bytes to be rewritten; the old sequences are kept unless drop_sequence; notices say how far it is, warnings what it has left as it was and why; columns that were migrated before are skipped, and tables that are made meanwhile; errors: 3F000 no such schema, 0A000 for a schema of PostgreSQL, 22023 no schema, 22004 a null, 22003 no such shard, 25001 in a transaction block or function unless dry_run, or not READ COMMITTED, 25006 read-only unless dry_run, 42501 without USAGE on a schema, 42809 or 42P01 if there is no such generator, 42704 or 55000 if the extension was dropped or its schema renamed meanwhile';
 
 CREATE VIEW @extschema@.flake_migration AS
 SELECT i.relation::regclass AS relation,

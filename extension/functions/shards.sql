@@ -25,7 +25,7 @@ AS 'MODULE_PATHNAME', 'flake_backfill'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_backfill(timestamptz, int, regclass) IS
-'an id of a past time, for a row that is older than its id: of that time, or right above the last one that was backfilled of the shard, which must be detached and never have been minted; call it in the order of time; another transaction that backfills the shard is waited for; errors: 22003 no such shard, or the layout cannot hold the time, 22023 the time is in the future, or the layout has none, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 53400 if the id would be later than the time by more than flakeid.max_ahead, 55000 if the shard is not detached, or may have ids already, or while a change to the generator is not committed';
+'an id of a past time, for a row that is older than its id: of that time, or right above the last one that was backfilled of the shard, which must be detached and never have been minted; call it in the order of time; another transaction that backfills the shard is waited for; errors: 22003 no such shard, or the layout cannot hold the time, 22023 the time is in the future, or since the shard was detached, or the layout has none, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 53400 if the id would be later than the time by more than flakeid.max_ahead, 55000 if the shard is not detached, or may have ids already, or while a change to the generator is not committed';
 
 CREATE VIEW @extschema@.flake_shards AS
 SELECT s.generator::regclass AS generator,

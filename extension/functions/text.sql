@@ -78,7 +78,7 @@ AS 'MODULE_PATHNAME', 'flake_add_key'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_add_key(text, name) IS
-'adds a version, 32 bytes that are drawn at random, to a named key for a role (''public'': for all), as CREATE or ALTER USER MAPPING does; its number, the newest from now on; errors: 42704 if there is no such key or role, 42501 unless the user owns the server, or has USAGE on it and the role is its own, 25006 read-only, 54000 after version 2147483647';
+'adds a version, 32 bytes that are drawn at random, to a named key for a role (''public'': for all), as CREATE or ALTER USER MAPPING does; its number, one more than the newest of the role''s or, if it has none, of PUBLIC''s; errors: 42704 if there is no such key or role, 42501 unless the user owns the server, or has USAGE on it and the role is its own, 25006 read-only, 54000 after version 2147483647';
 
 CREATE FUNCTION @extschema@._flake_key_validator(options text[], catalog oid)
 RETURNS void

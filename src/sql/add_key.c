@@ -101,6 +101,27 @@ random_key(int32 version)
 							   (Node *) makeString(pstrdup(digits)), DEFELEM_ADD, -1);
 }
 
+/*
+ * The newest version of a user's own mapping or, if he has none, of that of PUBLIC,
+ * which a mapping of his own takes away from him: what was sealed under it must not
+ * be read with another key of the same number.  The mappings of others do not count,
+ * or anybody with USAGE could use up all numbers.
+ */
+static int32
+newest_version(Oid server, Oid user, bool *has_mapping)
+{
+	List	   *options = NIL;
+	ListCell   *cell;
+	int32		newest = 0;
+
+	*has_mapping = flake_seal_key_options(server, user, &options);
+	if (!*has_mapping)
+		(void) flake_seal_key_options(server, InvalidOid, &options);
+	foreach(cell, options)
+		newest = Max(newest, flake_seal_key_version(((DefElem *) lfirst(cell))->defname));
+	return newest;
+}
+
 /* Executes CREATE or ALTER USER MAPPING, as ProcessUtility() does. */
 static void
 execute(Node *statement)
@@ -138,8 +159,9 @@ flake_add_key(PG_FUNCTION_ARGS)
 	RoleSpec   *spec = makeNode(RoleSpec);
 	Oid			server;
 	Oid			user = InvalidOid;
-	List	   *options = NIL;
-	int32		newest = 0;
+	List	   *options;
+	bool		has_mapping;
+	int32		newest;
 
 	PreventCommandIfReadOnly("flake_add_key()");
 	PreventCommandIfParallelMode("flake_add_key()");
@@ -154,38 +176,41 @@ flake_add_key(PG_FUNCTION_ARGS)
 	}
 
 	/*
-	 * The lock keeps the server from being renamed or dropped.  Of two calls
-	 * at once, the second is to see what the first has added.
+	 * The first lock keeps the server from being renamed or dropped.  It is
+	 * for whoever has USAGE, so it must not hold up what is for other roles.
+	 * Of two calls for one role at once, the second is to see what the first
+	 * has added: hence the second lock.  A server's OID is no catalog's, so
+	 * nothing else is locked by these numbers.
 	 */
 	do
 	{
 		server = flake_seal_key_find(name);
 		check_rights(server, name, user);
-		LockDatabaseObject(ForeignServerRelationId, server, 0, ShareUpdateExclusiveLock);
+		LockDatabaseObject(ForeignServerRelationId, server, 0, AccessShareLock);
+		LockDatabaseObject(server, user, 0, ShareUpdateExclusiveLock);
 	} while (get_foreign_server_oid(name, true) != server);
-	if (!flake_seal_key_options(server, user, &options))
+	newest = newest_version(server, user, &has_mapping);
+	if (newest == PG_INT32_MAX)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("key \"%s\" can have no more versions", name)));
+	options = list_make1(random_key(newest + 1));
+	if (has_mapping)
+	{
+		AlterUserMappingStmt *statement = makeNode(AlterUserMappingStmt);
+
+		statement->user = spec;
+		statement->servername = name;
+		statement->options = options;
+		execute((Node *) statement);
+	}
+	else
 	{
 		CreateUserMappingStmt *statement = makeNode(CreateUserMappingStmt);
 
 		statement->user = spec;
 		statement->servername = name;
-		statement->options = list_make1(random_key(1));
-		execute((Node *) statement);
-	}
-	else
-	{
-		AlterUserMappingStmt *statement = makeNode(AlterUserMappingStmt);
-		ListCell   *cell;
-
-		foreach(cell, options)
-			newest = Max(newest, flake_seal_key_version(((DefElem *) lfirst(cell))->defname));
-		if (newest == PG_INT32_MAX)
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("key \"%s\" can have no more versions", name)));
-		statement->user = spec;
-		statement->servername = name;
-		statement->options = list_make1(random_key(newest + 1));
+		statement->options = options;
 		execute((Node *) statement);
 	}
 	PG_RETURN_INT32(newest + 1);

@@ -88,7 +88,8 @@ group_function(Oid procedure, Oid extension)
  *	dry_run boolean, drop_sequence boolean)
  *
  * Calls _flake_migrate_group() until it returns null, with what it returned the
- * last time, and commits after each call unless dry_run.
+ * last time, and commits after each call.  A dry run in a transaction block, or in a
+ * function, cannot do that.
  */
 Datum
 flake_migrate_all(PG_FUNCTION_ARGS)
@@ -97,6 +98,7 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 	Oid			extension = getExtensionOfObject(ProcedureRelationId, procedure);
 	CallContext *context = (CallContext *) fcinfo->context;
 	bool		is_atomic = context == NULL || !IsA(context, CallContext) || context->atomic;
+	NullableDatum arguments[ARGUMENTS];
 	Datum		state = (Datum) 0;
 	bool		has_state = false;
 	bool		dry_run;
@@ -111,6 +113,8 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 					 errmsg("argument \"%s\" must not be null", argument_names[i])));
 	}
 	dry_run = PG_GETARG_BOOL(3);
+	if (!dry_run)
+		PreventCommandIfReadOnly("flake_migrate_all()");
 	if (is_atomic && !dry_run)
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
@@ -118,10 +122,15 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 				 errdetail("It commits after each group of tables."),
 				 errhint("Call it by itself, or with dry_run, or use flake_migrate().")));
 
-	/* What is allocated here outlives the transactions. */
+	/*
+	 * What is allocated here outlives the transactions.  That an argument was
+	 * read from a table keeps nobody from changing that later.
+	 */
 	if (SPI_connect_ext(is_atomic ? 0 : SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	kept = CurrentMemoryContext;
+	memcpy(arguments, fcinfo->args, sizeof(arguments));
+	arguments[0].value = PointerGetDatum(PG_DETOAST_DATUM_COPY(arguments[0].value));
 	call = AllocSetContextCreate(kept, "flake_migrate_all", ALLOCSET_DEFAULT_SIZES);
 	for (;;)
 	{
@@ -137,7 +146,7 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 		group->args[0].value = state;
 		group->args[0].isnull = !has_state;
 		for (int i = 0; i < ARGUMENTS; i++)
-			group->args[i + 1] = fcinfo->args[i];
+			group->args[i + 1] = arguments[i];
 		result = FunctionCallInvoke(group);
 		if (group->isnull)
 			break;
@@ -148,7 +157,7 @@ flake_migrate_all(PG_FUNCTION_ARGS)
 		state = PointerGetDatum(PG_DETOAST_DATUM_COPY(result));
 		has_state = true;
 		MemoryContextReset(call);
-		if (dry_run)
+		if (is_atomic)
 			CommandCounterIncrement();
 		else
 			SPI_commit();

@@ -24,12 +24,43 @@
 
 PG_FUNCTION_INFO_V1(flake_execute_as);
 
-/* Executes a command; SPI is connected. */
+/* Whether PostgreSQL has raised an error because of a cancel or a timeout. */
+static bool
+is_interrupt(const ErrorData *error)
+{
+	return error->funcname != NULL && strcmp(error->funcname, "ProcessInterrupts") == 0;
+}
+
+/*
+ * Executes a command; SPI is connected.
+ *
+ * What it executes of somebody's can raise an error with any SQLSTATE.  PL/pgSQL
+ * takes 57014 for the end of the whole statement, and does not catch it as one of
+ * the OTHERS: so that is left to PostgreSQL.
+ */
 static void
 execute(const char *command)
 {
-	int			result = SPI_execute(command, false, 0);
+	MemoryContext context = CurrentMemoryContext;
+	volatile int result = 0;
 
+	PG_TRY();
+	{
+		result = SPI_execute(command, false, 0);
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		if (error->sqlerrcode != ERRCODE_QUERY_CANCELED || is_interrupt(error))
+			PG_RE_THROW();
+		FlushErrorState();
+		error->sqlerrcode = ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
 	if (result < 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),

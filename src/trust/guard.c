@@ -298,14 +298,22 @@ flake_guard_definition(PG_FUNCTION_ARGS)
  *	returns boolean
  *
  * What LOCK TABLE does, which includes the tables that inherit from it: unless
- * exclusive, in a mode that lets others only read.
+ * exclusive, in a mode that lets others only read; with null, in one that only keeps
+ * them from changing its definition.
  */
 Datum
 flake_guard_tree(PG_FUNCTION_ARGS)
 {
-	Oid			relation = PG_GETARG_OID(1);
-	LOCKMODE	mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
+	Oid			relation;
+	LOCKMODE	mode;
 
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
+	relation = PG_GETARG_OID(1);
+	if (PG_ARGISNULL(2))
+		mode = AccessShareLock;
+	else
+		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
 	if (!lock_relation(relation, mode))
 		PG_RETURN_BOOL(false);
 	(void) find_all_inheritors(relation, mode, NULL);

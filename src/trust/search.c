@@ -159,6 +159,23 @@ integer_type(Oid type)
 }
 
 /*
+ * With a column of variable length an entry can be too long for an index.  PostgreSQL
+ * says so while the page is locked, which a client that does not read the error keeps.
+ */
+static bool
+has_fixed_length(Relation index)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attlen <= 0)
+			return false;
+	}
+	return true;
+}
+
+/*
  * Whether an index is partial is seen without looking at its predicate: to get that
  * from the relcache is to evaluate its constant parts.
  */
@@ -174,6 +191,7 @@ flake_index_sorts(Relation index, AttrNumber attribute, Oid type, ScanDirection 
 		index->rd_rel->relam == BTREE_AM_OID &&
 		index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
 		index->rd_opcintype[0] == type &&
+		has_fixed_length(index) &&
 		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
 }
 

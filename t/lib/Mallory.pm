@@ -175,6 +175,7 @@ my %arguments = (
 	'_flake_floor(timestamp with time zone, flake_layout)' =>
 	  [ [ 'now()', @layout ] ],
 	'flake_from_text(text, integer)'                   => [ [ "'5'", '62' ] ],
+	'_flake_go_on(regclass)'                            => [ map { [$_] } @generators ],
 	'_flake_guard(text)'                                => [ ["'{o}'"] ],
 	'_flake_guard_definition(_flake_ticket, oid)' => [
 		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)" ] } @tickets
@@ -262,9 +263,12 @@ my %arguments = (
 	'_flake_id_columns()'       => [ [] ],
 	'_flake_joined_tables(oid)' =>
 	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
-	'_flake_migrate_plan(_flake_ticket, oid[], oid[])' => [
+	'_flake_migrate_plan(_flake_ticket, oid[], oid[], boolean)' => [
 		map {
-			[ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]", "'{}'" ]
+			[
+				$_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]",
+				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", 'true'
+			]
 		} @tickets
 	],
 	'_flake_migrate_targets(_flake_ticket, jsonb, integer, regclass, flake_layout, boolean)'

@@ -6,7 +6,10 @@ DECLARE
                           WHERE d.classid = 'pg_class'::regclass AND d.objid = generator AND d.deptype = 'e'
                               AND d.refclassid = 'pg_extension'::regclass)
              THEN 'SELECT, USAGE' ELSE 'USAGE' END);
+    may_raise boolean := may_mint AND has_sequence_privilege(generator, 'UPDATE');
+    owner pg_catalog.oid := (SELECT relowner FROM pg_class WHERE oid = target);
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    raised_until pg_catalog.timestamptz;
     waits_until pg_catalog.timestamptz;
     largest bigint;
     is_refused boolean;
@@ -40,33 +43,33 @@ BEGIN
 
     largest := @extschema@._flake_largest(ticket, target, attribute);
 
-    -- New ids must exceed those that there are, on every shard.  With UPDATE on the
-    -- generator they are made to, if the tick after that of the largest can be
-    -- minted by now; else they do when that tick has come, for which there is only
-    -- a moment's time.
-    waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
     IF largest IS NULL THEN
-        is_refused := false;
-    ELSIF has_sequence_privilege(generator, 'UPDATE') AND may_mint
-          AND (NOT has_time OR largest < @extschema@._flake_floor(clock_timestamp() + (SELECT sum(s.setting::float8) FROM pg_settings s
-                                                                    WHERE s.name IN ('flakeid.max_ahead', 'flakeid.max_wait'))
-                                                                   * interval '1 millisecond', layout)) THEN
-        is_refused := false;
-        IF NOT dry_run THEN
-            BEGIN
-                PERFORM @extschema@.flake_advance(generator, largest);
-            EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
-                is_refused := true;
-            END;
-        END IF;
-    ELSIF has_time THEN
+        RETURN;
+    END IF;
+
+    -- New ids must exceed those that there are, on every shard.  With UPDATE on the
+    -- generator they are made to.  All who mint from it feel that if those are ahead
+    -- of the clock, so this goes no further than bursts of ids do, and only if the
+    -- table's owner could do it without us.  Else new ids exceed those when the clock
+    -- is there, for which there is only a moment's time.
+    raised_until := clock_timestamp() + CASE WHEN has_sequence_privilege(owner, generator, 'UPDATE')
+        THEN (SELECT s.setting::float8 FROM pg_settings s WHERE s.name = 'flakeid.max_ahead') * interval '1 millisecond'
+        ELSE interval '0' END;
+    waits_until := clock_timestamp() + CASE WHEN lock_timeout = '0' THEN '1 s' ELSE least('1 s', lock_timeout::interval) END;
+    IF has_time AND NOT (may_raise AND largest < @extschema@._flake_floor(raised_until, layout)) THEN
         is_refused := largest >= @extschema@._flake_floor(waits_until, layout);
         WHILE NOT is_refused AND NOT dry_run AND largest >= @extschema@._flake_floor(clock_timestamp(), layout) LOOP
             PERFORM pg_sleep(0.001);
         END LOOP;
     ELSE
-        is_refused := NOT may_mint
-            OR NOT @extschema@.flake_would_exceed(generator, shard, largest);
+        is_refused := NOT may_raise AND NOT (may_mint AND @extschema@.flake_would_exceed(generator, shard, largest));
+    END IF;
+    IF may_raise AND NOT is_refused AND NOT dry_run THEN
+        BEGIN
+            PERFORM @extschema@.flake_advance(generator, largest);
+        EXCEPTION WHEN numeric_value_out_of_range OR invalid_parameter_value THEN
+            is_refused := true;
+        END;
     END IF;
     IF is_refused THEN
         BEGIN
@@ -79,7 +82,10 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('ids of generator "%s" would not exceed those in column "%s" of table "%s"', generator, attribute, table_name),
             DETAIL = format('The largest there is %s.', largest),
-            HINT = coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.')
+            HINT = CASE WHEN has_time AND largest < @extschema@._flake_floor(clock_timestamp() + interval '1 h', layout)
+                        THEN 'New ids exceed them once the clock is there. Migrate then, or give those rows other ids first. '
+                          || 'Only ids in a table whose owner has UPDATE on the generator raise it above the clock, and by no more than "flakeid.max_ahead". ' ELSE '' END
+                || coalesce('Migrate to another generator, such as ' || hint || '.', 'Give those rows other ids first.')
                 || CASE WHEN has_time OR has_sequence_privilege(generator, 'UPDATE') THEN ''
                         ELSE ' Or migrate as a role with UPDATE on the generator, to let its ids begin after that.' END;
     END IF;

@@ -1,13 +1,15 @@
 DECLARE
     shards bigint;
     ids pg_catalog.oid[];           -- the schemas
-    seen pg_catalog.oid[];          -- the tables of the groups before this one
+    is_first boolean := state IS NULL;
+    wanted pg_catalog.oid[];        -- the tables to migrate, of groups that have not had their turn
     plan pg_catalog.record;
     targets pg_catalog.oid[] := '{}';       -- the columns that can be migrated
     attributes pg_catalog.name[] := '{}';
     wide pg_catalog.record;         -- what becomes bigint with them
     bytes bigint;
     refused bigint := 0;
+    is_possible boolean;
     missing pg_catalog.name;
     why pg_catalog.text;
     detail pg_catalog.text;
@@ -19,7 +21,7 @@ BEGIN
     shards := (@extschema@.flake_layout_info(layout)).shards;
 
     -- Once, before anything is done.  From here on schemas go by their OIDs.
-    IF state IS NULL THEN
+    IF is_first THEN
         IF cardinality(schemas) = 0 THEN
             RAISE EXCEPTION USING ERRCODE = 'invalid_parameter_value',
                 MESSAGE = 'no schema to migrate',
@@ -42,7 +44,7 @@ BEGIN
                 DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
         END IF;
         state := jsonb_build_object('schemas', ARRAY(SELECT DISTINCT n.oid::bigint FROM pg_namespace n WHERE n.nspname = ANY (schemas)),
-                                    'seen', '[]'::jsonb, 'group', 0, 'migrated', 0, 'refused', 0, 'targets', '[]'::jsonb);
+                                    'group', 0, 'migrated', 0, 'refused', 0, 'targets', '[]'::jsonb);
     END IF;
 
     IF state -> 'targets' <> '[]' AND NOT dry_run THEN
@@ -50,10 +52,12 @@ BEGIN
     END IF;
 
     ids := ARRAY(SELECT n.oid FROM jsonb_array_elements_text(state -> 'schemas') AS s JOIN pg_namespace n ON n.oid = s::oid);
-    seen := ARRAY(SELECT s::oid FROM jsonb_array_elements_text(state -> 'seen') AS s);
     PERFORM @extschema@._flake_guard_schemas(ticket, ids);
-    SELECT p.* INTO plan FROM @extschema@._flake_migrate_plan(ticket, ids, seen) AS p;
-    IF seen = '{}' THEN
+    -- The tables are those of the beginning: nobody keeps this running by new ones.
+    wanted := CASE WHEN is_first THEN ARRAY(SELECT DISTINCT i.relation FROM @extschema@._flake_id_columns() AS i)
+                   ELSE ARRAY(SELECT w::oid FROM jsonb_array_elements_text(state -> 'wanted') AS w) END;
+    SELECT p.* INTO plan FROM @extschema@._flake_migrate_plan(ticket, ids, wanted, is_first) AS p;
+    IF is_first THEN
         state := state || jsonb_build_object('groups', plan.groups);
     END IF;
     IF plan.tables IS NULL THEN
@@ -63,9 +67,11 @@ BEGIN
         RETURN NULL;
     END IF;
 
-    -- What cannot be migrated is found in a transaction of its own, so that the locks that
-    -- it takes are gone when the tables are locked all at once.
+    -- What cannot be migrated is found in a transaction of its own, and the locks that it
+    -- takes on tables are let go after each column: so only those of one are held while a
+    -- table is waited for, and none when the tables are locked all at once.
     FOR i IN 1 .. coalesce(cardinality(plan.targets), 0) LOOP
+        is_possible := false;
         BEGIN
             IF plan.extensions[i] IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
@@ -73,9 +79,14 @@ BEGIN
             END IF;
             PERFORM @extschema@._flake_migrate_guarded(ticket, plan.targets[i]::regclass, plan.attributes[i], shard, generator, layout,
                                                       true, drop_sequence, '{}'::oid[], '{}'::name[]);
-            targets := targets || plan.targets[i];
-            attributes := attributes || plan.attributes[i];
-        EXCEPTION WHEN OTHERS THEN
+            is_possible := true;
+            RAISE EXCEPTION 'rolled back';
+        EXCEPTION WHEN OTHERS OR assert_failure THEN
+            IF is_possible THEN
+                targets := targets || plan.targets[i];
+                attributes := attributes || plan.attributes[i];
+                CONTINUE;
+            END IF;
             GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
             refused := refused + 1;
             RAISE WARNING USING
@@ -102,7 +113,7 @@ BEGIN
     END IF;
 
     RETURN state || jsonb_build_object(
-        'seen', to_jsonb(ARRAY(SELECT s::bigint FROM unnest(seen || plan.tables) AS s)),
+        'wanted', to_jsonb(ARRAY(SELECT w::bigint FROM unnest(plan.wanted) AS w)),
         'group', (state ->> 'group')::bigint + 1,
         'targets', to_jsonb(ARRAY(SELECT t::bigint FROM unnest(targets) AS t)),
         'attributes', to_jsonb(attributes),

@@ -22,12 +22,11 @@ DECLARE
     named pg_catalog.jsonb;
     steps pg_catalog.text[];    -- for _flake_execute_steps()
 BEGIN
-    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
-
     -- Tables and views are locked all at once or not at all: when one is in use, the
     -- others are let go while it is waited for, because its user may want those next.
     -- Then nobody adds a row, or refers to the column anew; and what was looked up
-    -- before is looked up again.
+    -- before is looked up again.  A dry run keeps them only from being changed, and waits
+    -- for none on which the caller has no rights.
     LOOP
         SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
         FROM pg_class c
@@ -59,7 +58,6 @@ BEGIN
         IF is_uuid AND generator = '@extschema@.flake_default'::regclass THEN
             generator := '@extschema@.flake_default_uuidv7'::regclass;
             layout := @extschema@.flake_layout_of(generator);
-            PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
         END IF;
         IF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'uuid'::regtype) OR col.attgenerated <> '' THEN
             RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
@@ -104,15 +102,24 @@ BEGIN
 
         -- From here on nobody else renames the schemas of what will be named.
         schemas := ARRAY(SELECT relnamespace FROM pg_class
-                         WHERE oid = target OR oid = generator OR oid = ANY (tables) OR oid = ANY (views)
+                         WHERE oid = target OR oid = ANY (tables) OR oid = ANY (views)
                          UNION SELECT typnamespace FROM pg_type WHERE oid = ANY (types));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
               || coalesce(views, '{}');
-        EXIT WHEN dry_run OR locks = locked;
-        first := @extschema@._flake_guard_trees(ticket, locks, first, true, began);
+        IF dry_run THEN
+            locks := ARRAY(SELECT c.oid FROM unnest(locks) WITH ORDINALITY AS u (t, i) JOIN pg_class c ON c.oid = u.t
+                           WHERE pg_has_role(c.relowner, 'USAGE') ORDER BY u.i);
+        END IF;
+        EXIT WHEN locks = locked OR locks = '{}';
+        first := @extschema@._flake_guard_trees(ticket, locks, first, CASE WHEN NOT dry_run THEN true END, began);
         locked := CASE WHEN first IS NULL THEN locks END;
     END LOOP;
+
+    -- After the tables: it is not locked while they are waited for.
+    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+    schemas := schemas || ARRAY(SELECT relnamespace FROM pg_class WHERE oid = generator);
+    PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
 
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
                                                    coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));

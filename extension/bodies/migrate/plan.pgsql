@@ -1,11 +1,13 @@
 DECLARE
-    rest pg_catalog.oid[];      -- tables with columns to migrate, of groups that were not seen
+    rest pg_catalog.oid[];
     members pg_catalog.oid[];
     ready pg_catalog.oid[];
     ranked pg_catalog.oid[];    -- the group, in this order
 BEGIN
-    rest := ARRAY(SELECT DISTINCT i.relation FROM @extschema@._flake_id_columns() AS i
-                  WHERE NOT i.minted AND i.namespace = ANY (schemas) AND i.relation <> ALL (seen) ORDER BY i.relation);
+    -- Those that were dropped, moved or migrated meanwhile are not wanted any more.
+    wanted := ARRAY(SELECT DISTINCT i.relation FROM @extschema@._flake_id_columns() AS i
+                    WHERE NOT i.minted AND i.namespace = ANY (schemas) AND i.relation = ANY (wanted) ORDER BY i.relation);
+    rest := wanted;
     groups := 0;
     WHILE rest <> '{}' LOOP
         members := @extschema@._flake_joined_tables(rest[1]);
@@ -13,8 +15,8 @@ BEGIN
             tables := members;
         END IF;
         groups := groups + 1;
+        EXIT WHEN NOT counted;
         rest := ARRAY(SELECT r FROM unnest(rest) AS r WHERE r <> ALL (members) ORDER BY r);
-        EXIT WHEN seen <> '{}';         -- counted before
     END LOOP;
 
     -- Tables that refer to none of the rest come next; of a circle, the oldest one.
@@ -36,6 +38,7 @@ BEGIN
     FROM (SELECT c.relation, c.attname, c.extension, a.attnum, array_position(ranked, c.relation) AS rank
           FROM @extschema@._flake_id_columns() AS c
           JOIN pg_attribute a ON a.attrelid = c.relation AND a.attname = c.attname
-          WHERE NOT c.minted AND c.namespace = ANY (schemas)) AS i
+          WHERE NOT c.minted AND c.namespace = ANY (schemas) AND c.relation = ANY (wanted)) AS i
     WHERE i.rank IS NOT NULL;
+    wanted := ARRAY(SELECT w FROM unnest(wanted) AS w WHERE w <> ALL (tables) ORDER BY w);
 END

@@ -14,9 +14,13 @@ BEGIN
     SELECT coalesce(array_agg(c.oid ORDER BY u.i), '{}'), coalesce(array_agg(u.a::name ORDER BY u.i), '{}') INTO targets, attributes
     FROM ROWS FROM (jsonb_array_elements_text(state -> 'targets'), jsonb_array_elements_text(state -> 'attributes')) WITH ORDINALITY AS u (t, a, i)
     JOIN pg_class c ON c.oid = u.t::oid;
-    SELECT coalesce(w.tables, '{}') INTO tables FROM @extschema@._flake_migrate_columns(ticket, targets, attributes) AS w;
+    SELECT coalesce(w.tables, '{}') || ARRAY(SELECT c.oid FROM unnest(v.views) AS u (view) JOIN pg_class c ON c.oid = u.view
+                                             WHERE pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid)
+    INTO tables
+    FROM @extschema@._flake_migrate_columns(ticket, targets, attributes) AS w
+    CROSS JOIN LATERAL @extschema@._flake_migrate_views(ticket, w.all_relations, w.all_attributes) AS v;
     BEGIN
-        -- All tables at once, or none.  Another session may have migrated them meanwhile.
+        -- All tables and views at once, or none.  Another session may have migrated them meanwhile.
         LOOP
             first := @extschema@._flake_guard_trees(ticket, tables, first, true, began);
             EXIT WHEN first IS NULL;
@@ -35,30 +39,26 @@ BEGIN
                                                           CASE WHEN i = 1 THEN targets[2:] ELSE '{}'::oid[] END,
                                                           CASE WHEN i = 1 THEN attributes[2:] ELSE '{}'::name[] END);
             END LOOP;
-        EXCEPTION
-            WHEN lock_not_available OR deadlock_detected THEN
-                RAISE;
-            WHEN OTHERS THEN
-                GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
-                RAISE NOTICE USING
-                    MESSAGE = 'the columns of this group are migrated one by one',
-                    DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''));
-                is_alone := true;
+        -- From here on an owner's code can raise any error, also of a lock.  A cancel and a
+        -- timeout, which are for the whole, are not among these: see src/trust/execute.c.
+        EXCEPTION WHEN OTHERS OR assert_failure THEN
+            GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+            RAISE NOTICE USING
+                MESSAGE = 'the columns of this group are migrated one by one',
+                DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''));
+            is_alone := true;
         END;
         FOR i IN 1 .. CASE WHEN is_alone THEN cardinality(targets) ELSE 0 END LOOP
             BEGIN
                 PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
                                                           false, drop_sequence, '{}'::oid[], '{}'::name[]);
-            EXCEPTION
-                WHEN lock_not_available OR deadlock_detected THEN
-                    RAISE;
-                WHEN OTHERS THEN
-                    GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
-                    migrated := migrated - 1;
-                    refused := refused + 1;
-                    RAISE WARNING USING
-                        MESSAGE = format('column "%s" of table %s is left as it is', attributes[i], targets[i]::regclass),
-                        DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''), nullif(hint, ''));
+            EXCEPTION WHEN OTHERS OR assert_failure THEN
+                GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+                migrated := migrated - 1;
+                refused := refused + 1;
+                RAISE WARNING USING
+                    MESSAGE = format('column "%s" of table %s is left as it is', attributes[i], targets[i]::regclass),
+                    DETAIL = concat_ws(' ', upper(left(why, 1)) || substr(why, 2) || '.', nullif(detail, ''), nullif(hint, ''));
             END;
         END LOOP;
     EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
