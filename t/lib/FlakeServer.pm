@@ -336,6 +336,7 @@ sub start_with_clock
 	my ($node, $clock) = @_;
 	my ($alive, $held);
 
+	remove_stale_faketime();
 	my %clock = clock_environment($clock);
 	local @ENV{ keys %clock } = values %clock;
 
@@ -350,6 +351,22 @@ sub start_with_clock
 	$alive{ $node->name } = $alive;
 	return;
 }
+
+# libfaketime makes a semaphore and a piece of shared memory named by its process's
+# number, which stay if that process is killed.  A later process of that number may
+# then refuse to start.  Only the owner of a file can remove it here.
+sub remove_stale_faketime
+{
+	foreach my $file (glob '/dev/shm/{sem.,}faketime_*_*')
+	{
+		my ($pid) = $file =~ /(\d+)$/;
+
+		unlink $file if -o $file && !kill(0, $pid) && !$!{EPERM};
+	}
+	return;
+}
+
+END { remove_stale_faketime(); }
 
 =pod
 
