@@ -118,8 +118,13 @@ PG_CFLAGS = \
 # Includes are written from src/ on.
 PG_CPPFLAGS = -I$(srcdir)/src
 
-# AES, for flake_seal(): the library that the server itself is linked with
-SHLIB_LINK = $(if $(filter openssl,$(with_ssl)),-lcrypto)
+# AES, for flake_seal(): the library that the server itself is linked with. And code
+# and constants in one piece of memory, not in three: a session that loads flakeid for
+# its first id is 0.15 ms faster (docs/operations.md).
+comma = ,
+SHLIB_LINK = \
+	$(if $(filter openssl,$(with_ssl)),-lcrypto) \
+	$(if $(filter linux,$(PORTNAME)),-Wl$(comma)-z$(comma)noseparate-code)
 
 REGRESS = \
 	install \
