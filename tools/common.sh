@@ -24,9 +24,10 @@ as_root() {
 }
 
 # NEEDRESTART_SUSPEND keeps Ubuntu's needrestart from restarting services, which
-# could be the user's own PostgreSQL.
+# could be the user's own PostgreSQL. Others of these scripts wait for this one: apt-get
+# does not by itself where it updates its lists.
 apt_get() {
-    as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+    as_root flock /var/lib/dpkg env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
         apt-get -q -o DPkg::Lock::Timeout=300 "$@"
 }
 
