@@ -228,20 +228,14 @@ is_table_or_view(Oid relation)
 		relkind == RELKIND_VIEW;
 }
 
-/* Its owner can lock it by ALTER. */
-static bool
-is_owned(Oid relation)
-{
-	char		relkind = get_rel_relkind(relation);
-
-	return (relkind == RELKIND_FOREIGN_TABLE || relkind == RELKIND_SEQUENCE) &&
-		flake_acts_as(GetUserId(), flake_relation_owner(relation));
-}
-
 void
 flake_check_lockable(Oid relation, LOCKMODE mode)
 {
-	if (mode != AccessShareLock && !is_table_or_view(relation) && !is_owned(relation))
+	if (mode != AccessShareLock && !is_table_or_view(relation) &&
+
+	/* Its owner can lock a foreign table by ALTER TABLE. */
+		!(get_rel_relkind(relation) == RELKIND_FOREIGN_TABLE &&
+		  flake_acts_as(GetUserId(), flake_relation_owner(relation))))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot lock \"%s\"", get_rel_name(relation)),

@@ -22,8 +22,8 @@
 extern bool flake_guard_schema(Oid schema);
 
 /*
- * ERROR unless the current user may LOCK TABLE, or is the owner of a foreign table
- * or a sequence, which exists.
+ * ERROR unless the current user may LOCK TABLE, or is the owner of a foreign table.
+ * The relation exists.
  *
  * Mode ACCESS SHARE takes no privilege, as others that are called with an OID,
  * such as nextval(), lock it before they check any.

@@ -17,6 +17,8 @@
 #include "miscadmin.h"
 #include "trust/guard.h"
 #include "trust/lock_all.h"
+#include "trust/relation.h"
+#include "trust/role.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
@@ -43,12 +45,17 @@ mode_of_named(Oid relation)
 		? RowShareLock : AccessShareLock;
 }
 
-/* Who may refer to a table can have it locked, by dropping the foreign key. */
+/*
+ * Who may refer to a table can have it locked, by dropping the foreign key; and the
+ * owner of a sequence, by ALTER SEQUENCE.
+ */
 static bool
-may_refer_to(Oid relation)
+can_have_locked(Oid relation)
 {
 	char		relkind = get_rel_relkind(relation);
 
+	if (relkind == RELKIND_SEQUENCE)
+		return flake_acts_as(GetUserId(), flake_relation_owner(relation));
 	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
 		(pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
 		 pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
@@ -66,7 +73,7 @@ add_relations(List *all, ArrayType *array, bool is_tree, LOCKMODE mode)
 	{
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relations[i])))
 			continue;
-		if (is_tree && !may_refer_to(relations[i]))
+		if (is_tree && !can_have_locked(relations[i]))
 			flake_check_lockable(relations[i], mode);
 		all = flake_add_to_lock(all, relations[i],
 								is_tree || mode == AccessShareLock ? mode

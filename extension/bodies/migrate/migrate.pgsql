@@ -14,7 +14,7 @@ DECLARE
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
     named_relations pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
-    found pg_catalog.record;            -- all that, as it is when that is locked
+    seen pg_catalog.record;            -- all that, as it is when that is locked
     began pg_catalog.timestamptz := clock_timestamp();
     sequence pg_catalog.record;
     problem pg_catalog.record;
@@ -84,30 +84,30 @@ BEGIN
                     DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
             END IF;
 
-            SELECT l.* INTO found
+            SELECT l.* INTO seen
             FROM @extschema@._flake_migrate_locks(ticket, target::oid || others, attribute || other_attributes,
                                                   generator, dry_run, drop_sequence) AS l;
-            IF found.circular IS NOT NULL THEN
+            IF seen.circular IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                     MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-                    DETAIL = format('View %s is one of several that are defined by each other.', found.circular::regclass),
+                    DETAIL = format('View %s is one of several that are defined by each other.', seen.circular::regclass),
                     HINT = 'Drop it before.';
             END IF;
-            EXIT WHEN found.trees = trees AND found.named = named_relations AND found.schemas = schemas;
+            EXIT WHEN seen.trees = trees AND seen.named = named_relations AND seen.schemas = schemas;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
         EXCEPTION WHEN SQLSTATE 'FL001' THEN
-            trees := found.trees;
-            named_relations := found.named;
-            schemas := found.schemas;
+            trees := seen.trees;
+            named_relations := seen.named;
+            schemas := seen.schemas;
         END;
     END LOOP;
-    relations := found.relations;
-    attributes := found.attributes;
-    all_relations := found.all_relations;
-    all_attributes := found.all_attributes;
-    tables := CASE WHEN relations IS NULL THEN ARRAY[target::oid] ELSE found.tables END;
-    views := found.views;
-    types := found.types;
+    relations := seen.relations;
+    attributes := seen.attributes;
+    all_relations := seen.all_relations;
+    all_attributes := seen.all_attributes;
+    tables := CASE WHEN relations IS NULL THEN ARRAY[target::oid] ELSE seen.tables END;
+    views := seen.views;
+    types := seen.types;
 
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
                                                    coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));

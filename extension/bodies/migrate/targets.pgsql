@@ -7,7 +7,7 @@ DECLARE
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
     named pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
-    found pg_catalog.record;            -- all that, as it is when that is locked
+    seen pg_catalog.record;            -- all that, as it is when that is locked
     migrated bigint;
     refused bigint := 0;
     is_alone boolean := false;      -- each column by itself, because it cannot be all at once
@@ -33,14 +33,14 @@ BEGIN
                        ARRAY(SELECT n.oid FROM pg_namespace n
                              WHERE n.oid = ANY (l.schemas) AND (has_schema_privilege(n.oid, 'USAGE') OR has_schema_privilege(n.oid, 'CREATE'))
                              ORDER BY n.oid) AS schemas
-                INTO found
+                INTO seen
                 FROM @extschema@._flake_migrate_locks(ticket, targets, attributes, generator, false, drop_sequence) AS l;
-                EXIT WHEN found.trees = trees AND found.named = named AND found.schemas = schemas;
+                EXIT WHEN seen.trees = trees AND seen.named = named AND seen.schemas = schemas;
                 RAISE SQLSTATE 'FL001';     -- undoes the locks
             EXCEPTION WHEN SQLSTATE 'FL001' THEN
-                trees := found.trees;
-                named := found.named;
-                schemas := found.schemas;
+                trees := seen.trees;
+                named := seen.named;
+                schemas := seen.schemas;
             END;
         END LOOP;
         -- Another session may have migrated them meanwhile.
