@@ -50,7 +50,7 @@ AS 'MODULE_PATHNAME', 'flake_sequence_state'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_sequence_state(@extschema@._flake_ticket, oid, boolean) IS
-'how far a sequence is; if others keep its page locked, nulls for who only looks; for functions of flakeid; errors: 42501 without SELECT on it, 42809 if it is no sequence, 55P03 if others keep its page locked';
+'how far a sequence is; if others keep its page locked, nulls for who only looks; null if it is no sequence; for functions of flakeid; errors: 42501 without SELECT on it, 55P03 if others keep its page locked';
 
 CREATE FUNCTION @extschema@._flake_execute_steps(ticket @extschema@._flake_ticket, schemas oid[], relations oid[],
     types oid[], steps text[], announce boolean)

@@ -67,9 +67,10 @@ flake_sequence_state(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {false, false};
 
 	if (rel->rd_rel->relkind != RELKIND_SEQUENCE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a sequence", RelationGetRelationName(rel))));
+	{
+		relation_close(rel, AccessShareLock);
+		PG_RETURN_NULL();
+	}
 	result = pg_class_aclcheck(RelationGetRelid(rel), GetUserId(), ACL_SELECT);
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, OBJECT_SEQUENCE, RelationGetRelationName(rel));
