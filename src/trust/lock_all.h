@@ -22,7 +22,8 @@ typedef struct ToLock
 	Oid			relation;
 	LOCKMODE	mode;
 	bool		is_tree;		/* with all that inherit from it */
-	List	   *members;		/* it and these, those that exist, when they are locked */
+	List	   *members;		/* it and these, those that exist, when they
+								 * are locked */
 	List	   *locked;			/* what was locked for it */
 } ToLock;
 
