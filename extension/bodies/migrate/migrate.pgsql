@@ -14,7 +14,7 @@ DECLARE
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
     named_relations pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
-    seen pg_catalog.record;            -- all that, as it is when that is locked
+    seen pg_catalog.record;             -- all that, as it is when that is locked
     began pg_catalog.timestamptz := clock_timestamp();
     sequence pg_catalog.record;
     problem pg_catalog.record;
@@ -27,13 +27,13 @@ BEGIN
     -- changed, all is let go.  The first time nothing is locked yet.  A dry run keeps
     -- tables only from being changed, and waits for none on which the caller has no rights.
     LOOP
-        IF guarded = '{}' THEN
-            PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        ELSIF NOT schemas <@ guarded THEN
-            RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
-                MESSAGE = format('what depends on column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
-        END IF;
         BEGIN
+            IF guarded = '{}' THEN
+                PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+            ELSIF NOT schemas <@ guarded THEN
+                RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+                    MESSAGE = format('what depends on column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
+            END IF;
             PERFORM @extschema@._flake_lock_trees(ticket, trees, CASE WHEN NOT dry_run THEN true END, named_relations,
                                                   CASE WHEN guarded = '{}' THEN began END);
             SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
@@ -95,10 +95,15 @@ BEGIN
             END IF;
             EXIT WHEN seen.trees = trees AND seen.named = named_relations AND seen.schemas = schemas;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
-        EXCEPTION WHEN SQLSTATE 'FL001' THEN
-            trees := seen.trees;
-            named_relations := seen.named;
-            schemas := seen.schemas;
+        EXCEPTION
+            WHEN SQLSTATE 'FL001' THEN
+                trees := seen.trees;
+                named_relations := seen.named;
+                schemas := seen.schemas;
+            WHEN invalid_schema_name THEN       -- dropped while it was waited for
+                trees := '{}';
+                named_relations := '{}';
+                schemas := '{}';
         END;
     END LOOP;
     relations := seen.relations;

@@ -7,7 +7,7 @@ DECLARE
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
     named pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
-    seen pg_catalog.record;            -- all that, as it is when that is locked
+    seen pg_catalog.record;             -- all that, as it is when that is locked
     migrated bigint;
     refused bigint := 0;
     is_alone boolean := false;      -- each column by itself, because it cannot be all at once
@@ -21,8 +21,8 @@ BEGIN
         -- As in _flake_migrate_guarded(): all that it will need for these columns, so that
         -- it waits for nothing.
         LOOP
-            PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
             BEGIN
+                PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
                 PERFORM @extschema@._flake_lock_trees(ticket, trees, true, named, began);
                 -- Another session may have dropped them meanwhile.
                 SELECT coalesce(array_agg(a.attrelid ORDER BY u.i), '{}'), coalesce(array_agg(a.attname ORDER BY u.i), '{}')
@@ -37,10 +37,15 @@ BEGIN
                 FROM @extschema@._flake_migrate_locks(ticket, targets, attributes, generator, false, drop_sequence) AS l;
                 EXIT WHEN seen.trees = trees AND seen.named = named AND seen.schemas = schemas;
                 RAISE SQLSTATE 'FL001';     -- undoes the locks
-            EXCEPTION WHEN SQLSTATE 'FL001' THEN
-                trees := seen.trees;
-                named := seen.named;
-                schemas := seen.schemas;
+            EXCEPTION
+                WHEN SQLSTATE 'FL001' THEN
+                    trees := seen.trees;
+                    named := seen.named;
+                    schemas := seen.schemas;
+                WHEN invalid_schema_name THEN   -- dropped while it was waited for
+                    trees := '{}';
+                    named := '{}';
+                    schemas := '{}';
             END;
         END LOOP;
         -- Another session may have migrated them meanwhile.
