@@ -67,6 +67,7 @@ OBJS = \
 	src/mint/settled.o \
 	src/mint/settled_snapshot.o \
 	src/mint/generator.o \
+	src/mint/unlock.o \
 	src/mint/version.o \
 	src/mint/holders.o \
 	src/mint/definition.o \
@@ -93,6 +94,9 @@ OBJS = \
 	src/trust/hypertable.o \
 	src/trust/distributed.o \
 	src/trust/guard.o \
+	src/trust/lock_all.o \
+	src/trust/lock_trees.o \
+	src/trust/sequence_state.o \
 	src/trust/search.o \
 	src/trust/search_newest.o \
 	src/trust/plain_ids.o \

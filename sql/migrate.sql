@@ -312,8 +312,8 @@ SELECT code FROM attempt($$SELECT flake_migrate('shop.bound', 'id', 0)$$);
 \x off
 
 -- what others call does nothing for somebody without a ticket
-SELECT _flake_migrate_guarded(NULL, 'shop.bound', 'id', 0, 'flake_default', 'instagram', false, false, '{}', '{}');
-SELECT code FROM attempt($$SELECT _flake_migrate_guarded('ticket', 'shop.bound', 'id', 0, 'flake_default', 'instagram', true, false, '{}', '{}')$$);
+SELECT _flake_migrate_guarded(NULL, 'shop.bound', 'id', 0, 'flake_default', 'instagram', false, false, '{}', '{}', '{}');
+SELECT code FROM attempt($$SELECT _flake_migrate_guarded('ticket', 'shop.bound', 'id', 0, 'flake_default', 'instagram', true, false, '{}', '{}', '{}')$$);
 
 DROP SCHEMA shop CASCADE;
 DROP TABLE said;

@@ -723,7 +723,7 @@ note 'waited: ', join ', ', map { "$_ $waited{$_}" } sort keys %waited;
 # internal error in PostgreSQL itself.  In what is flakeid's own it is none.
 note "internal error in $_" foreach sort keys %internal;
 my $of_postgres =
-  qr/^(?:table|view) |^_?flake_(?:create_shard|create_partitions|drop_partitions|migrate|replace_ids|renumber)(?:_guarded)?\(|^_flake_(?:definitions\(|restored\(|minting_defaults\(|related_columns\(|replace_|guard_trees\(|obstacle\(|remade\(|check_(?!partitioned)|copy_(?!index)|migrate_)/;
+  qr/^(?:table|view) |^_?flake_(?:create_shard|create_partitions|drop_partitions|migrate|replace_ids|renumber)(?:_guarded)?\(|^_flake_(?:definitions\(|restored\(|minting_defaults\(|related_columns\(|replace_|named_relations\(|old_sequence\(|obstacle\(|remade\(|check_(?!partitioned)|copy_(?!index)|migrate_)/;
 note 'she cannot act while these are locked: ', join ', ',
   sort keys %is_in_her_way;
 

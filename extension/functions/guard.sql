@@ -35,25 +35,22 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@._flake_guard_definition(@extschema@._flake_ticket, oid) IS
 'locks a table or view in mode SHARE UPDATE EXCLUSIVE until the end of the transaction; false if it does not exist; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
 
-CREATE FUNCTION @extschema@._flake_guard_tree(ticket @extschema@._flake_ticket, relation oid, exclusive boolean)
-RETURNS boolean
-AS 'MODULE_PATHNAME', 'flake_guard_tree'
+CREATE FUNCTION @extschema@._flake_lock_trees(ticket @extschema@._flake_ticket, trees oid[], exclusive boolean,
+    named oid[], began timestamptz)
+RETURNS void
+AS 'MODULE_PATHNAME', 'flake_lock_trees'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@._flake_guard_tree(@extschema@._flake_ticket, oid, boolean) IS
-'locks a table or view until the end of the transaction, and what inherits from it, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE, or with null in ACCESS SHARE; false if it does not exist; null without a ticket or relation; for functions of flakeid; error: 42501 if the user may not LOCK TABLE';
+COMMENT ON FUNCTION @extschema@._flake_lock_trees(@extschema@._flake_ticket, oid[], boolean, oid[], timestamptz) IS
+'locks relations until the end of the transaction, all at once or not at all: tables and views, with what inherits from them, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE; and others as those do who mint from them or select from them; with null all in ACCESS SHARE; leaves out what does not exist; null without a ticket or an array; for functions of flakeid; errors: 42501 if the user may not LOCK TABLE or refer to it, 55P03 when lock_timeout is over since the beginning, or without one if a relation is in use';
 
-CREATE FUNCTION @extschema@._flake_guard_trees(ticket @extschema@._flake_ticket, relations oid[], first oid, exclusive boolean,
-    began timestamptz)
-RETURNS oid
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
-SET search_path = pg_catalog, pg_temp
-AS $function$
-\i bodies/guard_trees.pgsql
-$function$;
+CREATE FUNCTION @extschema@._flake_sequence_state(ticket @extschema@._flake_ticket, sequence oid, only_looks boolean,
+    OUT last_value bigint, OUT is_called boolean)
+AS 'MODULE_PATHNAME', 'flake_sequence_state'
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
-COMMENT ON FUNCTION @extschema@._flake_guard_trees(@extschema@._flake_ticket, oid[], oid, boolean, timestamptz) IS
-'the same for several tables and views, all at once or not at all: waits for the first one only; null if they are locked, and else the one that is in use, to wait for next; for functions of flakeid; error: 55P03 when lock_timeout is over since the beginning';
+COMMENT ON FUNCTION @extschema@._flake_sequence_state(@extschema@._flake_ticket, oid, boolean) IS
+'how far a sequence is; if others keep its page locked, nulls for who only looks; null if it is no sequence; for functions of flakeid; errors: 42501 without SELECT on it, 55P03 if others keep its page locked';
 
 CREATE FUNCTION @extschema@._flake_execute_steps(ticket @extschema@._flake_ticket, schemas oid[], relations oid[],
     types oid[], steps text[], announce boolean)

@@ -76,6 +76,43 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_migrate_views(@extschema@._flake_ticket, oid[], name[]) IS
 'the views on columns, and the views on these, each after those that it names; and one of those that name each other; for flake_migrate()';
 
+-- No name of the extension in these, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_old_sequence(target oid, attribute name)
+RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/old_sequence.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_old_sequence(oid, name) IS
+'the sequence that a column''s values come from, an identity''s, a serial''s or another, unless it is a generator; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_named_relations(views oid[])
+RETURNS oid[]
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/migrate/named_relations.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_named_relations(oid[]) IS
+'what PostgreSQL locks when it reads the definitions of views: the relations that they name, and those that have the types of what they name; for flake_migrate()';
+
+CREATE FUNCTION @extschema@._flake_migrate_locks(ticket @extschema@._flake_ticket, targets oid[], columns name[],
+    generator regclass, dry_run boolean, drop_sequence boolean,
+    OUT relations oid[], OUT attributes name[], OUT all_relations oid[], OUT all_attributes name[], OUT tables oid[],
+    OUT views oid[], OUT circular oid, OUT types oid[], OUT trees oid[], OUT named oid[], OUT schemas oid[])
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/migrate/locks.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_locks(@extschema@._flake_ticket, oid[], name[], regclass, boolean, boolean) IS
+'what changes with columns: the _flake_migrate_columns(), the _flake_migrate_views() and the types that these name; and for _flake_lock_trees() what has to be locked, and the schemas of what will be named; for flake_migrate()';
+
 CREATE FUNCTION @extschema@._flake_check_migrate_rights(ticket @extschema@._flake_ticket, target oid, table_name name, makes_sequence boolean,
     relations oid[], attributes name[], views oid[])
 RETURNS void
@@ -113,7 +150,8 @@ COMMENT ON FUNCTION @extschema@._flake_check_minting(@extschema@._flake_ticket, 
 'sees to it that the next id of a generator exceeds those in a column, and that there is one: raises the generator, above the clock only if the table''s owner could, or waits, unless dry_run; for flake_migrate(); error: 55000 if there is none';
 
 CREATE FUNCTION @extschema@._flake_migrate_steps(ticket @extschema@._flake_ticket, target regclass, attribute name, shard int,
-    generator regclass, drop_sequence boolean, tables oid[], relations oid[], attributes name[], views oid[], old_sequence oid)
+    generator regclass, dry_run boolean, drop_sequence boolean, tables oid[], relations oid[], attributes name[], views oid[],
+    old_sequence oid)
 RETURNS text[]
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -121,13 +159,13 @@ AS $function$
 \i bodies/migrate/steps.pgsql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_steps(@extschema@._flake_ticket, regclass, name, int, regclass, boolean, oid[], oid[], name[], oid[], oid) IS
+COMMENT ON FUNCTION @extschema@._flake_migrate_steps(@extschema@._flake_ticket, regclass, name, int, regclass, boolean, boolean, oid[], oid[], name[], oid[], oid) IS
 'rows for _flake_execute_steps(), which migrate a column; for flake_migrate()';
 
 CREATE FUNCTION @extschema@._flake_migrate_guarded(ticket @extschema@._flake_ticket,
     target regclass, attribute name, shard int,
     generator regclass, layout @extschema@.flake_layout, dry_run boolean, drop_sequence boolean,
-    others oid[], other_attributes name[])
+    others oid[], other_attributes name[], guarded oid[])
 RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
@@ -144,8 +182,8 @@ AS $function$
 \i bodies/migrate/migrate.pgsql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean, oid[], name[]) IS
-'what flake_migrate() does, after _flake_guard(); other columns become bigint with it, as they would if they were migrated; not for others';
+COMMENT ON FUNCTION @extschema@._flake_migrate_guarded(@extschema@._flake_ticket, regclass, name, int, regclass, @extschema@.flake_layout, boolean, boolean, oid[], name[], oid[]) IS
+'what flake_migrate() does, after _flake_guard(); other columns become bigint with it, as they would if they were migrated; if schemas are given, these are guarded, and all is locked, and nothing is waited for: else 55P03; not for others';
 
 CREATE FUNCTION @extschema@.flake_migrate(target regclass, attribute name, shard int,
     generator regclass DEFAULT '@extschema@.flake_default', dry_run boolean DEFAULT false,
@@ -155,7 +193,7 @@ LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
 BEGIN ATOMIC
     SELECT s FROM @extschema@._flake_migrate_guarded(
         @extschema@._flake_guard('@extschema@'::text), target, attribute, shard, generator,
-        @extschema@.flake_layout_of(generator), dry_run, drop_sequence, '{}'::oid[], '{}'::name[]) s;
+        @extschema@.flake_layout_of(generator), dry_run, drop_sequence, '{}'::oid[], '{}'::name[], '{}'::oid[]) s;
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS

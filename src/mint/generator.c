@@ -96,9 +96,8 @@ forget_user(Generator *generator)
 	generator->user = InvalidOid;
 }
 
-/* The one that a sequence is, as far as this session knows; or NULL. */
-static Generator *
-known_generator(Oid sequence)
+Generator *
+flake_generator_known(Oid sequence)
 {
 	for (int i = 0; i < FLAKE_BUILTINS; i++)
 	{
@@ -118,7 +117,7 @@ relation_changed(Oid relid)
 	invalidations++;
 	if (!OidIsValid(relid) || relid == checked_in)
 		each_generator(forget_catalogs);
-	else if ((generator = known_generator(relid)) != NULL)
+	else if ((generator = flake_generator_known(relid)) != NULL)
 		forget_catalogs(generator);
 }
 
@@ -349,7 +348,7 @@ forget_invalid_generators(void)
 static Generator *
 find(Oid sequence, Oid function)
 {
-	Generator  *generator = known_generator(sequence);
+	Generator  *generator = flake_generator_known(sequence);
 	Oid			key;
 
 	if (generator != NULL &&

@@ -159,6 +159,9 @@ flake_generator_slot(Generator *generator, int32 shard)
  */
 extern void flake_generator_mark_checked(Generator *generator, Oid table);
 
+/* The generator that a sequence is, as far as this session knows; or NULL. */
+extern Generator *flake_generator_known(Oid sequence);
+
 /* Lets every generator be looked up again, and every shard be checked again. */
 extern void flake_generators_forget(void);
 

@@ -23,12 +23,14 @@
 #include "mint/horizon.h"
 #include "mint/restore.h"
 #include "mint/slot.h"
+#include "mint/unlock.h"
 #include "miscadmin.h"
 #include "shard/attach.h"
 #include "shard/backfill.h"
 #include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/state.h"
+#include "storage/lmgr.h"
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(flake_detach);
@@ -350,14 +352,28 @@ flake_attach(PG_FUNCTION_ARGS)
  * _flake_lock_shard(ticket _flake_ticket, shard int, generator regclass) returns void
  *
  * Keeps others from changing the state of a shard until the end of the
- * transaction, so that it can be looked at before it is changed.
+ * transaction, so that it can be looked at before it is changed.  Should the
+ * subtransaction be rolled back, nothing is kept, nor is the generator's sequence.
  */
 Datum
 flake_lock_shard(PG_FUNCTION_ARGS)
 {
+	Oid			sequence = PG_GETARG_OID(2);
+	bool		was_locked = flake_generator_is_locked(sequence);
 	Generator  *generator;
 
-	(void) begin_change(PG_GETARG_OID(2), PG_GETARG_INT32(1), fcinfo->flinfo->fn_oid,
-						"flake_renumber()", &generator);
+	PG_TRY();
+	{
+		(void) begin_change(sequence, PG_GETARG_INT32(1), fcinfo->flinfo->fn_oid,
+							"flake_renumber()", &generator);
+		if (!was_locked)
+			LockRelationOid(sequence, RowExclusiveLock);
+	}
+	PG_FINALLY();
+	{
+		if (!was_locked)
+			flake_generator_unlock(sequence);
+	}
+	PG_END_TRY();
 	PG_RETURN_VOID();
 }

@@ -18,6 +18,7 @@
 #include "mint/horizon.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
+#include "mint/unlock.h"
 #include "miscadmin.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
@@ -94,27 +95,20 @@ flake_advance(PG_FUNCTION_ARGS)
 }
 
 /*
- * flake_would_exceed(generator regclass, shard int, id bigint) returns boolean
- *
  * Whether the next id of a shard exceeds one, and all that come after it.  What
  * is read here only ever goes up, so that in doubt the answer is false.  Only
  * the clock may be set back; and who is in the midst of a claim has read it
  * earlier.  flake_advance() rules out both.
  */
-Datum
-flake_would_exceed(PG_FUNCTION_ARGS)
+static bool
+would_exceed(Oid sequence, int32 shard, int64 id, Oid function)
 {
-	int32		shard = PG_GETARG_INT32(1);
-	int64		id = PG_GETARG_INT64(2);
+	Generator  *generator = flake_generator_look(sequence, function);
 	const FlakeLayout *layout;
-	Generator  *generator;
 	GeneratorSlot slot;
 	int64		above;			/* packed */
 	int64		next;
 
-	/* A standby does not know what its primary hands out. */
-	PreventCommandDuringRecovery("flake_would_exceed()");
-	generator = flake_generator_look(PG_GETARG_OID(0), fcinfo->flinfo->fn_oid);
 	check_not_wide(generator);
 	layout = &generator->layout;
 	slot = *flake_generator_slot(generator, shard);
@@ -122,7 +116,7 @@ flake_would_exceed(PG_FUNCTION_ARGS)
 	above = Max(flake_slot_last(slot.slot),
 				flake_horizon_floor(&generator->horizon));
 	if (above >= flake_layout_max_packed(layout))
-		PG_RETURN_BOOL(false);	/* there is no next one */
+		return false;			/* there is no next one */
 	next = Max(above + 1, flake_layout_min_packed(layout));
 	if (flake_layout_has_time(layout))
 	{
@@ -130,8 +124,36 @@ flake_would_exceed(PG_FUNCTION_ARGS)
 
 		if (tick < flake_layout_min_tick(layout) ||
 			tick > flake_layout_max_tick(layout))
-			PG_RETURN_BOOL(false);
+			return false;
 		next = Max(next, flake_layout_pack(layout, tick, 0));
 	}
-	PG_RETURN_BOOL(flake_layout_id(layout, next, slot.image) > id);
+	return flake_layout_id(layout, next, slot.image) > id;
+}
+
+/*
+ * flake_would_exceed(generator regclass, shard int, id bigint) returns boolean
+ *
+ * As nothing is minted, the generator is let go again.
+ */
+Datum
+flake_would_exceed(PG_FUNCTION_ARGS)
+{
+	Oid			sequence = PG_GETARG_OID(0);
+	bool		was_locked = flake_generator_is_locked(sequence);
+	volatile bool result = false;
+
+	/* A standby does not know what its primary hands out. */
+	PreventCommandDuringRecovery("flake_would_exceed()");
+	PG_TRY();
+	{
+		result = would_exceed(sequence, PG_GETARG_INT32(1), PG_GETARG_INT64(2),
+							  fcinfo->flinfo->fn_oid);
+	}
+	PG_FINALLY();
+	{
+		if (!was_locked)
+			flake_generator_unlock(sequence);
+	}
+	PG_END_TRY();
+	PG_RETURN_BOOL(result);
 }

@@ -34,12 +34,14 @@
 #include "sql/columns.h"
 #include "sql/stored_call.h"
 #include "sql/uuidv7.h"
+#include "trust/lock_all.h"
 #include "trust/search.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_columns);
@@ -211,12 +213,13 @@ flake_columns(PG_FUNCTION_ARGS)
 
 /* Searches a column that takes its values from a generator. */
 static void
-search_column(Relation rel, AttrNumber attribute, int64 below, Oid function,
+search_column(Relation rel, List *tables, AttrNumber attribute, int64 below, Oid function,
 			  FlakeUuidReader read_uuid, LiveIds *live)
 {
 	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
 								(long long) below);
-	Search		search = flake_search_tree(rel, attribute, below, hint, function, read_uuid);
+	Search		search = flake_search_tree(rel, tables, attribute, below, hint, function,
+										   read_uuid);
 
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))
@@ -226,8 +229,64 @@ search_column(Relation rel, AttrNumber attribute, int64 below, Oid function,
 	}
 }
 
+/* The one of a list of ToLock that a table is; or NULL. */
+static ToLock *
+find_table(List *tables, Oid relation)
+{
+	ListCell   *lc;
+
+	foreach(lc, tables)
+	{
+		ToLock	   *table = lfirst(lc);
+
+		if (table->relation == relation)
+			return table;
+	}
+	return NULL;
+}
+
+/* The list, with the tables added that are to be searched and are not in it. */
+static List *
+add_tables(List *tables, Oid sequence, Oid function)
+{
+	ListCell   *lc;
+
+	foreach(lc, flake_find_columns(sequence, function))
+	{
+		Oid			relation = ((ObjectAddress *) lfirst(lc))->objectId;
+
+		if (!isOtherTempNamespace(get_rel_namespace(relation)) &&
+			find_table(tables, relation) == NULL)
+			tables = flake_add_to_lock(tables, relation, AccessShareLock, true);
+	}
+	return tables;
+}
+
+List *
+flake_lock_live_ids(Oid sequence, Oid function)
+{
+	TimestampTz began = GetCurrentTimestamp();
+	List	   *tables = add_tables(NIL, sequence, function);
+	int			count;
+
+	for (;;)
+	{
+		List	   *all = flake_add_to_lock(list_copy(tables), sequence,
+											AccessExclusiveLock, false);
+
+		flake_lock_all(all, true, began);
+
+		/* Meanwhile others may take their defaults from it. */
+		count = list_length(tables);
+		tables = add_tables(tables, sequence, function);
+		if (list_length(tables) == count)
+			return tables;
+		flake_unlock_all(all);
+	}
+}
+
 LiveIds
-flake_find_live_ids(Oid sequence, int64 below, Oid function)
+flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function)
 {
 	LiveIds		live = {0};
 	FlakeLayout layout;
@@ -240,18 +299,17 @@ flake_find_live_ids(Oid sequence, int64 below, Oid function)
 	foreach(lc, flake_find_columns(sequence, function))
 	{
 		ObjectAddress *column = lfirst(lc);
+		ToLock	   *table = find_table(tables, column->objectId);
 		Relation	rel;
 
-		if (isOtherTempNamespace(get_rel_namespace(column->objectId)))
-			continue;
-
 		/* What is dropped meanwhile takes its ids along. */
-		rel = try_relation_open(column->objectId, AccessShareLock);
-		if (rel == NULL)
+		if (table == NULL || table->members == NIL)
 			continue;
+		rel = relation_open(column->objectId, NoLock);
 		if (!TupleDescAttr(RelationGetDescr(rel),
 						   column->objectSubId - 1)->attisdropped)
-			search_column(rel, column->objectSubId, below, function, read_uuid, &live);
+			search_column(rel, table->members, column->objectSubId, below, function,
+						  read_uuid, &live);
 		relation_close(rel, NoLock);
 	}
 	return live;

@@ -29,12 +29,18 @@ typedef struct LiveIds
 } LiveIds;
 
 /*
- * Searches the columns that flake_columns() lists for ids above a bound; not
- * those of other sessions' temporary tables, which nobody else can read.
- * Nobody mints from the generator meanwhile.  ERROR 55000 if one of them cannot
- * be searched.
+ * Locks the generator so that nobody mints from it, and before that the tables of
+ * the columns that flake_columns() lists, so that they can be searched: all at once,
+ * as flake_lock_all().  Not other sessions' temporary tables, which nobody else can
+ * read.  Returns the tables, as a list of ToLock.
  */
-extern LiveIds flake_find_live_ids(Oid sequence, int64 below, Oid function);
+extern List *flake_lock_live_ids(Oid sequence, Oid function);
+
+/*
+ * Searches the columns in tables that flake_lock_live_ids() has locked for ids above
+ * a bound.  Nothing is waited for.  ERROR 55000 if one of them cannot be searched.
+ */
+extern LiveIds flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function);
 
 #pragma GCC visibility pop
 

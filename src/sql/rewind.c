@@ -5,7 +5,9 @@
  *
  * Ids can then be handed out again.  Nobody may mint meanwhile, and no id above
  * the new horizon may be in use, so it waits for all who mint and searches the
- * columns that the generator's ids go into.
+ * columns that the generator's ids go into.  Their tables are anybody's.  So they
+ * are locked together with the generator, and it waits for none of them while it
+ * keeps others from minting.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -89,9 +91,9 @@ advice(const Generator *generator, int64 below, int64 id, int64 horizon)
 
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
-check_live_ids(Oid sequence, int64 below, int64 horizon, Oid function)
+check_live_ids(Oid sequence, List *tables, int64 below, int64 horizon, Oid function)
 {
-	LiveIds		live = flake_find_live_ids(sequence, below, function);
+	LiveIds		live = flake_find_live_ids(sequence, tables, below, function);
 
 	if (live.columns == 0)
 		ereport(ERROR,
@@ -257,6 +259,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 	int64		below = PG_GETARG_INT64(1);
 	bool		force = PG_GETARG_BOOL(2);
 	Oid			function = fcinfo->flinfo->fn_oid;
+	List	   *tables = NIL;	/* those to search */
 	Generator  *generator;
 	SlotRewind	rewind = {0};
 	int64		horizon;
@@ -278,7 +281,10 @@ flake_rewind(PG_FUNCTION_ARGS)
 	 * Wait for every transaction that has minted from it, so that the rows
 	 * with their ids can be seen, and keep others from minting.
 	 */
-	LockRelationOid(sequence, AccessExclusiveLock);
+	if (force)
+		LockRelationOid(sequence, AccessExclusiveLock);
+	else
+		tables = flake_lock_live_ids(sequence, function);
 
 	generator = flake_generator_look(sequence, function);
 	rewind.generator = generator->key;
@@ -309,7 +315,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 	if (!force)
 	{
 		check_settled(generator, rewind.value);
-		check_live_ids(sequence, below, horizon, function);
+		check_live_ids(sequence, tables, below, horizon, function);
 	}
 	if (rewind.is_shared)
 		ereport(ERROR,

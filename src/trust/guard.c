@@ -42,7 +42,6 @@
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_extension.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -69,7 +68,6 @@ PG_FUNCTION_INFO_V1(flake_guard);
 PG_FUNCTION_INFO_V1(flake_guard_schemas);
 PG_FUNCTION_INFO_V1(flake_guard_relation);
 PG_FUNCTION_INFO_V1(flake_guard_definition);
-PG_FUNCTION_INFO_V1(flake_guard_tree);
 
 /* _flake_ticket_in(cstring) returns _flake_ticket */
 Datum
@@ -178,9 +176,8 @@ flake_guard(PG_FUNCTION_ARGS)
 	PG_RETURN_OID(extension);
 }
 
-/* The OIDs of an array that has no nulls. */
-static Oid *
-oid_array(ArrayType *array, int *count)
+Oid *
+flake_oid_array(ArrayType *array, int *count)
 {
 	Datum	   *datums;
 	Oid		   *oids;
@@ -203,7 +200,7 @@ Datum
 flake_guard_schemas(PG_FUNCTION_ARGS)
 {
 	int			count;
-	Oid		   *schemas = oid_array(PG_GETARG_ARRAYTYPE_P(1), &count);
+	Oid		   *schemas = flake_oid_array(PG_GETARG_ARRAYTYPE_P(1), &count);
 
 	for (int i = 0; i < count; i++)
 	{
@@ -231,18 +228,9 @@ is_table_or_view(Oid relation)
 		relkind == RELKIND_VIEW;
 }
 
-/*
- * Locks a relation until the end of the transaction.  False if it does not exist
- * (any more).
- *
- * Mode ACCESS SHARE takes no privilege, as others that are called with an OID,
- * such as nextval(), lock it before they check any.
- */
-static bool
-lock_relation(Oid relation, LOCKMODE mode)
+void
+flake_check_lockable(Oid relation, LOCKMODE mode)
 {
-	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
-		return false;
 	if (mode != AccessShareLock && !is_table_or_view(relation) &&
 
 	/* Its owner can lock a foreign table by ALTER TABLE. */
@@ -262,6 +250,18 @@ lock_relation(Oid relation, LOCKMODE mode)
 			aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
 						   get_rel_name(relation));
 	}
+}
+
+/*
+ * Locks a relation until the end of the transaction.  False if it does not exist
+ * (any more).
+ */
+static bool
+lock_relation(Oid relation, LOCKMODE mode)
+{
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
+		return false;
+	flake_check_lockable(relation, mode);
 	LockRelationOid(relation, mode);
 	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation));
 }
@@ -291,31 +291,4 @@ Datum
 flake_guard_definition(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(lock_relation(PG_GETARG_OID(1), ShareUpdateExclusiveLock));
-}
-
-/*
- * _flake_guard_tree(ticket _flake_ticket, relation oid, exclusive boolean)
- *	returns boolean
- *
- * What LOCK TABLE does, which includes the tables that inherit from it: unless
- * exclusive, in a mode that lets others only read; with null, in one that only keeps
- * them from changing its definition.
- */
-Datum
-flake_guard_tree(PG_FUNCTION_ARGS)
-{
-	Oid			relation;
-	LOCKMODE	mode;
-
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		PG_RETURN_NULL();
-	relation = PG_GETARG_OID(1);
-	if (PG_ARGISNULL(2))
-		mode = AccessShareLock;
-	else
-		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
-	if (!lock_relation(relation, mode))
-		PG_RETURN_BOOL(false);
-	(void) find_all_inheritors(relation, mode, NULL);
-	PG_RETURN_BOOL(true);
 }

@@ -10,6 +10,9 @@
 #ifndef FLAKEID_GUARD_H
 #define FLAKEID_GUARD_H
 
+#include "storage/lockdefs.h"
+#include "utils/array.h"
+
 #pragma GCC visibility push(hidden)
 
 /*
@@ -17,6 +20,18 @@
  * transaction.  False if it does not exist (any more).
  */
 extern bool flake_guard_schema(Oid schema);
+
+/*
+ * ERROR unless the current user may LOCK TABLE, or is the owner of a foreign table.
+ * The relation exists.
+ *
+ * Mode ACCESS SHARE takes no privilege, as others that are called with an OID,
+ * such as nextval(), lock it before they check any.
+ */
+extern void flake_check_lockable(Oid relation, LOCKMODE mode);
+
+/* The OIDs of an array that has no nulls. */
+extern Oid *flake_oid_array(ArrayType *array, int *count);
 
 #pragma GCC visibility pop
 

@@ -28,8 +28,10 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "trust/distributed.h"
 #include "trust/hypertable.h"
 #include "trust/plain_ids.h"
@@ -90,6 +92,10 @@ id_of(const Search *search, Datum value)
 		case INT2OID:
 			return DatumGetInt16(value);
 	}
+
+	/* To read it is to lock an index, which REINDEX may keep. */
+	if (VARATT_IS_EXTERNAL(DatumGetPointer(value)))
+		cannot_search(search, "A value in it is not an id: it is too long.");
 	PG_TRY();
 	{
 		if (search->type == NUMERICOID)
@@ -211,11 +217,17 @@ find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *directio
 	indexes = RelationGetIndexList(rel);
 	foreach(lc, indexes)
 	{
-		Relation	index = index_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index;
 
+		/* REINDEX keeps it locked. */
+		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
+			continue;
+		index = try_relation_open(lfirst_oid(lc), NoLock);
+		if (index == NULL)
+			continue;			/* dropped CONCURRENTLY */
 		if (flake_index_sorts(index, attribute, type, direction))
 			found = RelationGetRelid(index);
-		index_close(index, NoLock);
+		relation_close(index, NoLock);
 		if (OidIsValid(found))
 			break;
 	}
@@ -377,15 +389,17 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 									   format_type_be(search->type)));
 	if (OidIsValid(function) && !flake_gets_plain_ids(rel, attribute, function, MaxAllocSize))
 		cannot_search(search, "Its default makes something else of ids.");
-	foreach(lc, lock_inheritors(RelationGetRelid(rel)))
+	if (search->tables == NIL)
+		search->tables = lock_inheritors(RelationGetRelid(rel));
+	foreach(lc, search->tables)
 		search_table(search, lfirst_oid(lc), NameStr(form->attname));
 }
 
 Search
-flake_search_tree(Relation rel, AttrNumber attribute, int64 below, const char *hint,
-				  Oid function, FlakeUuidReader read_uuid)
+flake_search_tree(Relation rel, List *tables, AttrNumber attribute, int64 below,
+				  const char *hint, Oid function, FlakeUuidReader read_uuid)
 {
-	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid};
+	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables};
 
 	search_tree(&search, rel, attribute, function);
 	return search;

@@ -31,17 +31,20 @@ typedef struct Search
 	bool		found;
 	int64		max;
 	struct ArrayBuildState *ids;	/* all of them, if that is wanted */
+	List	   *tables;			/* the table and those that inherit, if locked */
 } Search;
 
 /*
  * Searches a column, with all of its partitions and children, for the largest id
  * above a bound.  With a function of the extension, ids are meant that the default
  * has minted.  With a reader, they are UUIDs, and their heads are searched for, in
- * every row.  The relation is locked.  ERROR 55000, with the hint, if the column
+ * every row.  The tables, which are the relation and those that inherit from it,
+ * are locked, and nothing is waited for.  ERROR 55000, with the hint, if the column
  * cannot be searched.
  */
-extern Search flake_search_tree(Relation rel, AttrNumber attribute, int64 below,
-								const char *hint, Oid function, FlakeUuidReader read_uuid);
+extern Search flake_search_tree(Relation rel, List *tables, AttrNumber attribute,
+								int64 below, const char *hint, Oid function,
+								FlakeUuidReader read_uuid);
 
 /*
  * Whether an index, which is open, sorts its table by an integer column, and no row is

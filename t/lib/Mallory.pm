@@ -190,19 +190,30 @@ my %arguments = (
 		map { [ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] }
 		  @tickets
 	  ],
-	'_flake_guard_tree(_flake_ticket, oid, boolean)' => [
-		map { [ $_, "CAST('{s}.item' AS pg_catalog.regclass)", 'true' ] }
-		  @tickets
-	],
-	'_flake_guard_trees(_flake_ticket, oid[], oid, boolean, timestamp with time zone)'
+	'_flake_lock_trees(_flake_ticket, oid[], boolean, oid[], timestamp with time zone)'
 	  => [
 		map {
 			[
 				$_, "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
-				'NULL', 'false', 'now()'
+				'false', "ARRAY[CAST('{s}.g' AS pg_catalog.regclass)]", 'now()'
 			]
 		} @tickets
 	  ],
+	'_flake_sequence_state(_flake_ticket, oid, boolean)' => [
+		map { [ $_, "CAST('{s}.g' AS pg_catalog.regclass)", 'false' ] } @tickets
+	],
+	'_flake_old_sequence(oid, name)' =>
+	  [ ["CAST('{s}.item' AS pg_catalog.regclass)", "'id'"] ],
+	'_flake_named_relations(oid[])' =>
+	  [ ["ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]"] ],
+	'_flake_migrate_locks(_flake_ticket, oid[], name[], regclass, boolean, boolean)' => [
+		map {
+			[
+				$_,          "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
+				"'{s}.g'", 'false', 'false'
+			]
+		} @tickets
+	],
 	'flake_horizon(regclass)'      => [ map { [$_] } @generators ],
 	'flake_horizon_time(regclass)' => [ map { [$_] } @generators ],
 	'flake_id()'                   => [ [] ],
@@ -245,13 +256,13 @@ my %arguments = (
 		[ "'{s}.item'", "'id'", '3', "'{s}.g'",      'true',  'false' ],
 		map { [ $_, "'id'", '3', $generators[0], 'false', 'true' ] } @items
 	],
-	'_flake_migrate_guarded(_flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean, oid[], name[])'
+	'_flake_migrate_guarded(_flake_ticket, regclass, name, integer, regclass, flake_layout, boolean, boolean, oid[], name[], oid[])'
 	  => [
 		map {
 			[
 				$_,        "'{s}.item'", "'id'",  '3',
 				"'{s}.g'", @layout,      'false', 'false',
-				"'{}'",    "'{}'"
+				"'{}'",    "'{}'",        "'{}'"
 			]
 		} @tickets
 	  ],

@@ -10,10 +10,8 @@ DECLARE
     tables pg_catalog.oid[];    -- those to be changed
     schemas pg_catalog.oid[];
     now pg_catalog.record;      -- all of that, when the tables are locked
-    next pg_catalog.oid;
     next_shard int;
-    in_use pg_catalog.oid;      -- the table or the shard to wait for
-    shard_in_use int;
+    shard_in_use int;           -- the one to wait for
     waited boolean;
     meanings pg_catalog.jsonb;
     problem pg_catalog.record;
@@ -34,8 +32,6 @@ BEGIN
             DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shard_count - 1);
     END IF;
 
-    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
-
     -- Tables and shards are locked all at once or not at all: when one is in use, the
     -- others are let go while it is waited for, because its user may want those next.
     -- What was looked up before is looked up again, and the rest goes by that alone.
@@ -44,21 +40,23 @@ BEGIN
     FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
     LOOP
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        EXIT WHEN dry_run;
+        IF dry_run THEN
+            PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+            EXIT;
+        END IF;
         waited := false;
         BEGIN
             IF shard_in_use IS NOT NULL THEN
                 PERFORM @extschema@._flake_lock_shard(ticket, shard_in_use, generator);
-            ELSIF in_use = ANY (tables) THEN
-                PERFORM @extschema@._flake_guard_tree(ticket, in_use, true);
+                -- With its lock, no table is waited for.
+                shard_in_use := NULL;
+                waited := true;
+                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, ARRAY[generator]::oid[], NULL::timestamptz);
+            ELSE
+                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, ARRAY[generator]::oid[], began);
+                waited := true;
             END IF;
-            waited := true;
             PERFORM set_config('lock_timeout', '10ms', true);
-            shard_in_use := NULL;
-            FOREACH next IN ARRAY tables LOOP
-                in_use := next;
-                PERFORM @extschema@._flake_guard_tree(ticket, next, true);
-            END LOOP;
             FOR next_shard IN SELECT s FROM unnest(old_shards || new_shards) AS s ORDER BY s LOOP
                 shard_in_use := next_shard;
                 PERFORM @extschema@._flake_lock_shard(ticket, next_shard, generator);
@@ -69,7 +67,6 @@ BEGIN
             mints := now.mints;
             checks := now.checks;
             EXIT WHEN now.tables = tables AND now.schemas = schemas;
-            in_use := NULL;
             shard_in_use := NULL;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
         EXCEPTION

@@ -78,7 +78,7 @@ BEGIN
                     MESSAGE = format('the table belongs to extension "%s"', plan.extensions[i]);
             END IF;
             PERFORM @extschema@._flake_migrate_guarded(ticket, plan.targets[i]::regclass, plan.attributes[i], shard, generator, layout,
-                                                      true, drop_sequence, '{}'::oid[], '{}'::name[]);
+                                                      true, drop_sequence, '{}'::oid[], '{}'::name[], '{}'::oid[]);
             is_possible := true;
             RAISE EXCEPTION 'rolled back';
         EXCEPTION WHEN OTHERS OR assert_failure THEN

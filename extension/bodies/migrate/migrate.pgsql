@@ -6,149 +6,120 @@ DECLARE
     attributes pg_catalog.name[];
     all_relations pg_catalog.oid[];     -- with those that inherit them
     all_attributes pg_catalog.name[];
-    tables pg_catalog.oid[];    -- the tables to be locked
+    tables pg_catalog.oid[];    -- tables to be locked
     views pg_catalog.oid[];     -- views on them, those on others last
-    circular pg_catalog.oid;
     is_uuid boolean;
     view_names pg_catalog.text[];
-    schemas pg_catalog.oid[];
     types pg_catalog.oid[];     -- what the views name
-    locks pg_catalog.oid[];     -- the tables and views, in this order
-    locked pg_catalog.oid[];
-    first pg_catalog.oid;       -- the one of these to wait for
+    trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
+    named_relations pg_catalog.oid[] := '{}';
+    schemas pg_catalog.oid[] := '{}';   -- those that are guarded
+    seen pg_catalog.record;             -- all that, as it is when that is locked
     began pg_catalog.timestamptz := clock_timestamp();
     sequence pg_catalog.record;
     problem pg_catalog.record;
     named pg_catalog.jsonb;
     steps pg_catalog.text[];    -- for _flake_execute_steps()
 BEGIN
-    -- Tables and views are locked all at once or not at all: when one is in use, the
-    -- others are let go while it is waited for, because its user may want those next.
-    -- Then nobody adds a row, or refers to the column anew; and what was looked up
-    -- before is looked up again.  A dry run keeps them only from being changed, and waits
-    -- for none on which the caller has no rights.
+    -- All is locked at once or not at all: when one relation is in use, the others are let
+    -- go while it is waited for, because it may be anybody's.  Then nobody adds a row, or
+    -- refers to the column anew.  What was looked up is looked up again, and if it has
+    -- changed, all is let go.  The first time nothing is locked yet.  A dry run keeps
+    -- tables only from being changed, and waits for none on which the caller has no rights.
     LOOP
-        SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
-        FROM pg_class c
-        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
-        WHERE c.oid = target;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'undefined_table',
-                MESSAGE = format('table with OID %s does not exist', target::oid);
-        ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
-            RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-                MESSAGE = format('cannot migrate "%s"', col.relname),
-                DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
-                              ELSE 'It is not a table.' END;
-        ELSIF @extschema@._flake_is_hypertable(target::oid) THEN
-            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                MESSAGE = format('cannot migrate "%s"', col.relname),
-                DETAIL = 'It is a hypertable of TimescaleDB or a chunk of one, and the largest id could be in a row that is compressed.',
-                HINT = 'Use ALTER TABLE ... ALTER COLUMN ... SET DEFAULT flake_id(...), and if chunks go by this column, set_chunk_time_interval() before that.';
-        ELSIF @extschema@._flake_is_distributed(target::oid) THEN
-            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                MESSAGE = format('cannot migrate "%s"', col.relname),
-                DETAIL = 'It is a table of Citus, whose rows are in other tables and on other nodes.',
-                HINT = 'Use undistribute_table(), flake_migrate(), ALTER TABLE ... SET DEFAULT flake_id(), and distribute it again.';
-        ELSIF col.attnum IS NULL THEN
-            RAISE EXCEPTION USING ERRCODE = 'undefined_column',
-                MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
-        END IF;
-        is_uuid := col.atttypid = 'uuid'::regtype;
-        IF is_uuid AND generator = '@extschema@.flake_default'::regclass THEN
-            generator := '@extschema@.flake_default_uuidv7'::regclass;
-            layout := @extschema@.flake_layout_of(generator);
-        END IF;
-        IF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'uuid'::regtype) OR col.attgenerated <> '' THEN
-            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-                DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
-                              ELSE format('Its type is %s, not an integer type or uuid.', format_type(col.atttypid, NULL)) END;
-        ELSIF is_uuid <> (layout::text LIKE '% form=uuidv7 %') THEN
-            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-                DETAIL = format('Its type is %s, and ids of generator "%s" are %s.', format_type(col.atttypid, NULL), generator,
-                                CASE WHEN is_uuid THEN 'no UUIDs' ELSE 'UUIDs' END),
-                HINT = 'Name a generator whose layout is for this type.';
-        ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
-            RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
-                MESSAGE = format('shard %s is out of range', shard),
-                DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
-        END IF;
+        BEGIN
+            IF guarded = '{}' THEN
+                PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+            ELSIF NOT schemas <@ guarded THEN
+                RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
+                    MESSAGE = format('what depends on column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
+            END IF;
+            PERFORM @extschema@._flake_lock_trees(ticket, trees, CASE WHEN NOT dry_run THEN true END, named_relations,
+                                                  CASE WHEN guarded = '{}' THEN began END);
+            SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
+            FROM pg_class c
+            LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+            WHERE c.oid = target;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+                    MESSAGE = format('table with OID %s does not exist', target::oid);
+            ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+                RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+                    MESSAGE = format('cannot migrate "%s"', col.relname),
+                    DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent must be migrated.'
+                                  ELSE 'It is not a table.' END;
+            ELSIF @extschema@._flake_is_hypertable(target::oid) THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot migrate "%s"', col.relname),
+                    DETAIL = 'It is a hypertable of TimescaleDB or a chunk of one, and the largest id could be in a row that is compressed.',
+                    HINT = 'Use ALTER TABLE ... ALTER COLUMN ... SET DEFAULT flake_id(...), and if chunks go by this column, set_chunk_time_interval() before that.';
+            ELSIF @extschema@._flake_is_distributed(target::oid) THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot migrate "%s"', col.relname),
+                    DETAIL = 'It is a table of Citus, whose rows are in other tables and on other nodes.',
+                    HINT = 'Use undistribute_table(), flake_migrate(), ALTER TABLE ... SET DEFAULT flake_id(), and distribute it again.';
+            ELSIF col.attnum IS NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+                    MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+            END IF;
+            is_uuid := col.atttypid = 'uuid'::regtype;
+            IF is_uuid AND generator = '@extschema@.flake_default'::regclass THEN
+                generator := '@extschema@.flake_default_uuidv7'::regclass;
+                layout := @extschema@.flake_layout_of(generator);
+            END IF;
+            IF col.atttypid NOT IN ('smallint'::regtype, 'int'::regtype, 'bigint'::regtype, 'uuid'::regtype) OR col.attgenerated <> '' THEN
+                RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                    MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                    DETAIL = CASE WHEN col.attgenerated <> '' THEN 'It is a generated column.'
+                                  ELSE format('Its type is %s, not an integer type or uuid.', format_type(col.atttypid, NULL)) END;
+            ELSIF is_uuid <> (layout::text LIKE '% form=uuidv7 %') THEN
+                RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                    MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                    DETAIL = format('Its type is %s, and ids of generator "%s" are %s.', format_type(col.atttypid, NULL), generator,
+                                    CASE WHEN is_uuid THEN 'no UUIDs' ELSE 'UUIDs' END),
+                    HINT = 'Name a generator whose layout is for this type.';
+            ELSIF shard NOT BETWEEN 0 AND shards - 1 THEN
+                RAISE EXCEPTION USING ERRCODE = 'numeric_value_out_of_range',
+                    MESSAGE = format('shard %s is out of range', shard),
+                    DETAIL = format('Generator "%s" has shards 0 to %s.', generator, shards - 1);
+            END IF;
 
-        -- Those that are not bigint yet have to be.  The type of a column cannot change
-        -- under a view, nor a view's under another.
-        SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
-        INTO relations, attributes, all_relations, all_attributes, tables
-        FROM @extschema@._flake_migrate_columns(ticket, target::oid || others, attribute || other_attributes) AS c
-        WHERE NOT is_uuid;      -- no type changes, also not of what refers to it
-        IF relations IS NULL THEN
-            tables := ARRAY[target::oid];
-        END IF;
-        SELECT v.views, v.circular INTO views, circular
-        FROM @extschema@._flake_migrate_views(ticket, all_relations, all_attributes) AS v;
-        IF circular IS NOT NULL THEN
-            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
-                DETAIL = format('View %s is one of several that are defined by each other.', circular::regclass),
-                HINT = 'Drop it before.';
-        END IF;
-
-        types := ARRAY(SELECT DISTINCT d.refobjid
-                       FROM pg_rewrite w
-                       JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
-                       JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
-                       WHERE w.ev_class = ANY (views));
-
-        -- From here on nobody else renames the schemas of what will be named.
-        schemas := ARRAY(SELECT relnamespace FROM pg_class
-                         WHERE oid = target OR oid = ANY (tables) OR oid = ANY (views)
-                         UNION SELECT typnamespace FROM pg_type WHERE oid = ANY (types));
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        locks := ARRAY(SELECT t FROM unnest(tables) AS t ORDER BY t <> target, t)
-              || coalesce(views, '{}');
-        IF dry_run THEN
-            locks := ARRAY(SELECT c.oid FROM unnest(locks) WITH ORDINALITY AS u (t, i) JOIN pg_class c ON c.oid = u.t
-                           WHERE pg_has_role(c.relowner, 'USAGE') ORDER BY u.i);
-        END IF;
-        EXIT WHEN locks = locked OR locks = '{}';
-        first := @extschema@._flake_guard_trees(ticket, locks, first, CASE WHEN NOT dry_run THEN true END, began);
-        locked := CASE WHEN first IS NULL THEN locks END;
+            SELECT l.* INTO seen
+            FROM @extschema@._flake_migrate_locks(ticket, target::oid || others, attribute || other_attributes,
+                                                  generator, dry_run, drop_sequence) AS l;
+            IF seen.circular IS NOT NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
+                    DETAIL = format('View %s is one of several that are defined by each other.', seen.circular::regclass),
+                    HINT = 'Drop it before.';
+            END IF;
+            EXIT WHEN seen.trees = trees AND seen.named = named_relations AND seen.schemas = schemas;
+            RAISE SQLSTATE 'FL001';     -- undoes the locks
+        EXCEPTION
+            WHEN SQLSTATE 'FL001' THEN
+                trees := seen.trees;
+                named_relations := seen.named;
+                schemas := seen.schemas;
+            WHEN invalid_schema_name THEN       -- dropped while it was waited for
+                trees := '{}';
+                named_relations := '{}';
+                schemas := '{}';
+        END;
     END LOOP;
-
-    -- After the tables: it is not locked while they are waited for.
-    PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
-    schemas := schemas || ARRAY(SELECT relnamespace FROM pg_class WHERE oid = generator);
-    PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+    relations := seen.relations;
+    attributes := seen.attributes;
+    all_relations := seen.all_relations;
+    all_attributes := seen.all_attributes;
+    tables := CASE WHEN relations IS NULL THEN ARRAY[target::oid] ELSE seen.tables END;
+    views := seen.views;
+    types := seen.types;
 
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
                                                    coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));
 
     -- What the default has been: an identity's, a serial's, or another sequence
-    SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
-    FROM pg_depend d
-    JOIN pg_class c ON c.oid = CASE WHEN d.classid = 'pg_class'::regclass THEN d.objid ELSE d.refobjid END AND c.relkind = 'S'
-    JOIN pg_sequence q ON q.seqrelid = c.oid
-    WHERE (d.classid = 'pg_class'::regclass AND d.refclassid = 'pg_class'::regclass
-           AND d.refobjid = target AND d.refobjsubid = col.attnum AND d.deptype IN ('a', 'i')
-           OR d.classid = 'pg_attrdef'::regclass AND d.refclassid = 'pg_class'::regclass
-           AND d.objid = (SELECT oid FROM pg_attrdef WHERE adrelid = target AND adnum = col.attnum))
-      AND NOT EXISTS (SELECT FROM pg_seclabel l       -- generators are not old sequences
-                      WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
-    ORDER BY d.deptype = 'i' DESC LIMIT 1;
-
-    IF FOUND THEN
-        PERFORM @extschema@._flake_guard_relation(ticket, sequence.oid::oid, false);
-        -- From here on nobody else changes its name, schema or owner.
-        SELECT c.oid, c.relname, c.relnamespace, c.relowner, c.relpersistence, q.* INTO sequence
-        FROM pg_class c JOIN pg_sequence q ON q.seqrelid = c.oid WHERE c.oid = sequence.oid;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-                MESSAGE = format('the sequence of column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
-        END IF;
-        schemas := schemas || sequence.relnamespace;
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-    END IF;
+    SELECT c.oid, c.relname, c.relowner INTO sequence
+    FROM pg_class c WHERE c.oid = @extschema@._flake_old_sequence(target::oid, attribute);
 
     SELECT o.detail, o.hint INTO problem
     FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
@@ -187,7 +158,7 @@ BEGIN
     END IF;
 
     PERFORM @extschema@._flake_check_minting(ticket, target::oid, col.relname::name, attribute, generator, layout, shard, dry_run);
-    steps := @extschema@._flake_migrate_steps(ticket, target, attribute, shard, generator, drop_sequence,
+    steps := @extschema@._flake_migrate_steps(ticket, target, attribute, shard, generator, dry_run, drop_sequence,
                                              tables, relations, attributes, views, sequence.oid::oid);
 
     IF is_uuid AND dry_run THEN

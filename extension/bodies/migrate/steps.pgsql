@@ -29,7 +29,8 @@ BEGIN
         steps := steps || ARRAY[[col.relowner::text, target::text, target::oid::text,
                                  format('ALTER TABLE %s ALTER COLUMN %I DROP IDENTITY', target, attribute)]];
         IF NOT drop_sequence THEN
-            EXECUTE format('SELECT last_value, is_called FROM %s', sequence.oid::regclass) INTO problem;
+            -- null if a dry run cannot know it now
+            SELECT q.* INTO problem FROM @extschema@._flake_sequence_state(ticket, sequence.oid::oid, dry_run) AS q;
             SELECT m.name INTO sequence_name FROM @extschema@._flake_remade(sequence.oid, caller) AS m WHERE m.step = 0;
             steps := steps
                 || ARRAY[[caller::text, NULL, NULL,
@@ -38,7 +39,7 @@ BEGIN
                            sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
                            CASE WHEN sequence.seqcycle THEN ' CYCLE' END)]]
                 || ARRAY[[caller::text, sequence_name, NULL,
-                    format('SELECT setval(%L, %s, %L)', sequence_name, problem.last_value, problem.is_called)]]
+                    format('SELECT setval(%L, %s, %L)', sequence_name, coalesce(problem.last_value::text, 'NULL'), problem.is_called)]]
                 || (SELECT array_agg(ARRAY[caller::text, NULL, NULL, m.command] ORDER BY m.step, m.command)
                     FROM @extschema@._flake_remade(sequence.oid, caller) AS m WHERE m.step > 0)
                 || ARRAY[[caller::text, NULL, NULL, format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence_name, target, attribute)]];

@@ -2,8 +2,12 @@ DECLARE
     began pg_catalog.timestamptz := clock_timestamp();
     targets pg_catalog.oid[];
     attributes pg_catalog.name[];
-    tables pg_catalog.oid[];
-    first pg_catalog.oid;
+    wanted pg_catalog.oid[];        -- the targets that were planned
+    names pg_catalog.name[];
+    trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
+    named pg_catalog.oid[] := '{}';
+    schemas pg_catalog.oid[] := '{}';   -- those that are guarded
+    seen pg_catalog.record;             -- all that, as it is when that is locked
     migrated bigint;
     refused bigint := 0;
     is_alone boolean := false;      -- each column by itself, because it cannot be all at once
@@ -11,20 +15,40 @@ DECLARE
     detail pg_catalog.text;
     hint pg_catalog.text;
 BEGIN
-    SELECT coalesce(array_agg(c.oid ORDER BY u.i), '{}'), coalesce(array_agg(u.a::name ORDER BY u.i), '{}') INTO targets, attributes
-    FROM ROWS FROM (jsonb_array_elements_text(state -> 'targets'), jsonb_array_elements_text(state -> 'attributes')) WITH ORDINALITY AS u (t, a, i)
-    JOIN pg_class c ON c.oid = u.t::oid;
-    SELECT coalesce(w.tables, '{}') || ARRAY(SELECT c.oid FROM unnest(v.views) AS u (view) JOIN pg_class c ON c.oid = u.view
-                                             WHERE pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid)
-    INTO tables
-    FROM @extschema@._flake_migrate_columns(ticket, targets, attributes) AS w
-    CROSS JOIN LATERAL @extschema@._flake_migrate_views(ticket, w.all_relations, w.all_attributes) AS v;
+    SELECT array_agg(u.t::oid ORDER BY u.i), array_agg(u.a::name ORDER BY u.i) INTO wanted, names
+    FROM ROWS FROM (jsonb_array_elements_text(state -> 'targets'), jsonb_array_elements_text(state -> 'attributes')) WITH ORDINALITY AS u (t, a, i);
     BEGIN
-        -- All tables and views at once, or none.  Another session may have migrated them meanwhile.
+        -- As in _flake_migrate_guarded(): all that it will need for these columns, so that
+        -- it waits for nothing.
         LOOP
-            first := @extschema@._flake_guard_trees(ticket, tables, first, true, began);
-            EXIT WHEN first IS NULL;
+            BEGIN
+                PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+                PERFORM @extschema@._flake_lock_trees(ticket, trees, true, named, began);
+                -- Another session may have dropped them meanwhile.
+                SELECT coalesce(array_agg(a.attrelid ORDER BY u.i), '{}'), coalesce(array_agg(a.attname ORDER BY u.i), '{}')
+                INTO targets, attributes
+                FROM unnest(wanted, names) WITH ORDINALITY AS u (t, a, i)
+                JOIN pg_attribute a ON a.attrelid = u.t AND a.attname = u.a;
+                SELECT l.trees, l.named,
+                       ARRAY(SELECT n.oid FROM pg_namespace n
+                             WHERE n.oid = ANY (l.schemas) AND (has_schema_privilege(n.oid, 'USAGE') OR has_schema_privilege(n.oid, 'CREATE'))
+                             ORDER BY n.oid) AS schemas
+                INTO seen
+                FROM @extschema@._flake_migrate_locks(ticket, targets, attributes, generator, false, drop_sequence) AS l;
+                EXIT WHEN seen.trees = trees AND seen.named = named AND seen.schemas = schemas;
+                RAISE SQLSTATE 'FL001';     -- undoes the locks
+            EXCEPTION
+                WHEN SQLSTATE 'FL001' THEN
+                    trees := seen.trees;
+                    named := seen.named;
+                    schemas := seen.schemas;
+                WHEN invalid_schema_name THEN   -- dropped while it was waited for
+                    trees := '{}';
+                    named := '{}';
+                    schemas := '{}';
+            END;
         END LOOP;
+        -- Another session may have migrated them meanwhile.
         SELECT coalesce(array_agg(u.t ORDER BY u.i), '{}'), coalesce(array_agg(u.a ORDER BY u.i), '{}') INTO targets, attributes
         FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i)
         JOIN @extschema@._flake_id_columns() AS c ON c.relation = u.t AND c.attname = u.a AND NOT c.minted;
@@ -37,7 +61,7 @@ BEGIN
                 PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
                                                           false, drop_sequence,
                                                           CASE WHEN i = 1 THEN targets[2:] ELSE '{}'::oid[] END,
-                                                          CASE WHEN i = 1 THEN attributes[2:] ELSE '{}'::name[] END);
+                                                          CASE WHEN i = 1 THEN attributes[2:] ELSE '{}'::name[] END, schemas);
             END LOOP;
         -- From here on an owner's code can raise any error, also of a lock.  A cancel and a
         -- timeout, which are for the whole, are not among these: see src/trust/execute.c.
@@ -51,7 +75,7 @@ BEGIN
         FOR i IN 1 .. CASE WHEN is_alone THEN cardinality(targets) ELSE 0 END LOOP
             BEGIN
                 PERFORM @extschema@._flake_migrate_guarded(ticket, targets[i]::regclass, attributes[i], shard, generator, layout,
-                                                          false, drop_sequence, '{}'::oid[], '{}'::name[]);
+                                                          false, drop_sequence, '{}'::oid[], '{}'::name[], schemas);
             EXCEPTION WHEN OTHERS OR assert_failure THEN
                 GET STACKED DIAGNOSTICS why = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
                 migrated := migrated - 1;

@@ -4,10 +4,10 @@ DECLARE
     col pg_catalog.record;
     relations pg_catalog.oid[]; -- the columns that have the ids
     attributes pg_catalog.name[];
-    locks pg_catalog.oid[];     -- the tables to be locked
-    locked pg_catalog.oid[];
-    first pg_catalog.oid;       -- the one of these to wait for
-    schemas pg_catalog.oid[];
+    trees pg_catalog.oid[] := '{}';     -- the tables that are locked
+    schemas pg_catalog.oid[] := '{}';   -- those that are guarded
+    found_trees pg_catalog.oid[];       -- both, as they are when these are locked
+    found_schemas pg_catalog.oid[];
     problem pg_catalog.record;
     old_ids bigint[];
     new_ids bigint[];
@@ -24,50 +24,54 @@ BEGIN
     -- As in flake_migrate(): tables are locked all at once or not at all, and what was
     -- looked up before is looked up again.
     LOOP
-        SELECT c.relname, c.relkind, c.relispartition, c.relowner, a.attnum, a.atttypid, t.typbasetype INTO col
-        FROM pg_class c
-        LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
-        LEFT JOIN pg_type t ON t.oid = a.atttypid
-        WHERE c.oid = target;
-        IF NOT FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'undefined_table',
-                MESSAGE = format('table with OID %s does not exist', target::oid);
-        ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
-            RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
-                MESSAGE = format('cannot replace ids of "%s"', col.relname),
-                DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent is needed.'
-                              ELSE 'It is not a table.' END;
-        ELSIF col.attnum IS NULL THEN
-            RAISE EXCEPTION USING ERRCODE = 'undefined_column',
-                MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
-        ELSIF 'bigint'::regtype NOT IN (col.atttypid, col.typbasetype) THEN
-            RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
-                MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
-                DETAIL = format('Its type is %s, not bigint.', format_type(col.atttypid, NULL));
-        ELSIF NOT pg_has_role(col.relowner, 'USAGE') THEN
-            RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
-                MESSAGE = format('must be owner of %s', pg_describe_object('pg_class'::regclass, target::oid, 0));
-        END IF;
-
-        SELECT array_agg(r.relation ORDER BY r.relation, r.attname), array_agg(r.attname ORDER BY r.relation, r.attname)
-        INTO relations, attributes
-        FROM @extschema@._flake_related_columns(target::oid, attribute) AS r;
-        schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (relations));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        BEGIN
+            PERFORM @extschema@._flake_lock_trees(ticket, trees, false, '{}'::oid[], began);
+            SELECT c.relname, c.relkind, c.relispartition, c.relowner, a.attnum, a.atttypid, t.typbasetype INTO col
+            FROM pg_class c
+            LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
+            LEFT JOIN pg_type t ON t.oid = a.atttypid
+            WHERE c.oid = target;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION USING ERRCODE = 'undefined_table',
+                    MESSAGE = format('table with OID %s does not exist', target::oid);
+            ELSIF col.relkind NOT IN ('r', 'p') OR col.relispartition THEN
+                RAISE EXCEPTION USING ERRCODE = 'wrong_object_type',
+                    MESSAGE = format('cannot replace ids of "%s"', col.relname),
+                    DETAIL = CASE WHEN col.relispartition THEN 'It is a partition; its parent is needed.'
+                                  ELSE 'It is not a table.' END;
+            ELSIF col.attnum IS NULL THEN
+                RAISE EXCEPTION USING ERRCODE = 'undefined_column',
+                    MESSAGE = format('column "%s" of table "%s" does not exist', attribute, col.relname);
+            ELSIF 'bigint'::regtype NOT IN (col.atttypid, col.typbasetype) THEN
+                RAISE EXCEPTION USING ERRCODE = 'datatype_mismatch',
+                    MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
+                    DETAIL = format('Its type is %s, not bigint.', format_type(col.atttypid, NULL));
+            ELSIF NOT pg_has_role(col.relowner, 'USAGE') THEN
+                RAISE EXCEPTION USING ERRCODE = 'insufficient_privilege',
+                    MESSAGE = format('must be owner of %s', pg_describe_object('pg_class'::regclass, target::oid, 0));
+            END IF;
 
-        SELECT o.detail, o.hint INTO problem
-        FROM @extschema@._flake_replace_obstacle(ticket, target::oid, relations, attributes) AS o;
-        IF FOUND THEN
-            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
-                DETAIL = problem.detail,
-                HINT = problem.hint;
-        END IF;
-        locks := ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (relations) AND NOT relispartition
-                       ORDER BY oid <> target, oid);
-        EXIT WHEN dry_run OR locks = locked;
-        first := @extschema@._flake_guard_trees(ticket, locks, first, false, began);
-        locked := CASE WHEN first IS NULL THEN locks END;
+            SELECT array_agg(r.relation ORDER BY r.relation, r.attname), array_agg(r.attname ORDER BY r.relation, r.attname)
+            INTO relations, attributes
+            FROM @extschema@._flake_related_columns(target::oid, attribute) AS r;
+            found_schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (relations) ORDER BY relnamespace);
+            SELECT o.detail, o.hint INTO problem
+            FROM @extschema@._flake_replace_obstacle(ticket, target::oid, relations, attributes) AS o;
+            IF FOUND THEN
+                RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                    MESSAGE = format('cannot replace ids in column "%s" of table "%s"', attribute, col.relname),
+                    DETAIL = problem.detail,
+                    HINT = problem.hint;
+            END IF;
+            found_trees := CASE WHEN dry_run THEN '{}'::oid[]
+                                ELSE ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (relations) AND NOT relispartition ORDER BY oid) END;
+            EXIT WHEN found_trees = trees AND found_schemas = schemas;
+            RAISE SQLSTATE 'FL001';     -- undoes the locks
+        EXCEPTION WHEN SQLSTATE 'FL001' THEN
+            trees := found_trees;
+            schemas := found_schemas;
+        END;
     END LOOP;
 
     SELECT array_agg(DISTINCT i ORDER BY i) INTO old_ids

@@ -1,0 +1,59 @@
+DECLARE
+    uuids pg_catalog.oid[];         -- tables whose column is a UUID
+    own_views pg_catalog.oid[];
+    sequences pg_catalog.oid[];
+    lost pg_catalog.oid[];          -- those of them that are dropped
+    keys pg_catalog.oid[];          -- tables that foreign keys refer to, which are made anew
+BEGIN
+    -- Those that are not bigint yet have to be.  The type of a column cannot change
+    -- under a view, nor a view's under another.  No UUID changes, also not what refers
+    -- to it.
+    uuids := ARRAY(SELECT u.target FROM unnest(targets, columns) AS u (target, attname)
+                   JOIN pg_attribute a ON a.attrelid = u.target AND a.attname = u.attname AND a.atttypid = 'uuid'::regtype);
+    SELECT c.relations, c.attributes, c.all_relations, c.all_attributes, c.tables
+    INTO relations, attributes, all_relations, all_attributes, tables
+    FROM (SELECT array_agg(u.target), array_agg(u.attname) FROM unnest(targets, columns) AS u (target, attname) WHERE u.target <> ALL (uuids)) AS n (targets, columns)
+    CROSS JOIN LATERAL @extschema@._flake_migrate_columns(ticket, n.targets, n.columns) AS c;
+    IF relations IS NULL THEN
+        tables := targets;
+    END IF;
+    SELECT v.views, v.circular INTO views, circular
+    FROM @extschema@._flake_migrate_views(ticket, all_relations, all_attributes) AS v;
+    types := ARRAY(SELECT DISTINCT d.refobjid
+                   FROM pg_rewrite w
+                   JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
+                   JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+                   WHERE w.ev_class = ANY (views));
+
+    -- Whoever may not change what is locked here is told so afterwards.
+    own_views := ARRAY(SELECT c.oid FROM pg_class c WHERE c.oid = ANY (views) AND pg_has_role(c.relowner, 'USAGE'));
+    SELECT coalesce(array_agg(DISTINCT c.oid), '{}'),
+           coalesce(array_agg(DISTINCT c.oid) FILTER (WHERE (drop_sequence OR a.attidentity <> '') AND pg_has_role(c.relowner, 'USAGE')), '{}')
+    INTO sequences, lost
+    FROM unnest(targets, columns) AS u (target, attname)
+    JOIN pg_attribute a ON a.attrelid = u.target AND a.attname = u.attname
+    JOIN pg_class c ON c.oid = @extschema@._flake_old_sequence(u.target, u.attname)
+    WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE');
+    keys := ARRAY(SELECT DISTINCT l.other
+                  FROM unnest(relations, attributes) AS u (relation, attname)
+                  CROSS JOIN LATERAL unnest(@extschema@._flake_linked(u.relation, u.attname)) AS l (other)
+                  WHERE has_any_column_privilege(l.other, 'REFERENCES'));
+    trees := ARRAY(SELECT DISTINCT c.oid
+                   FROM unnest(targets || tables || own_views || lost || keys) AS t (oid) JOIN pg_class c USING (oid)
+                   WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid);
+    named := ARRAY(SELECT DISTINCT c.oid
+                   FROM unnest(@extschema@._flake_named_relations(own_views) || sequences || generator::oid
+                               || CASE WHEN uuids <> '{}' THEN '@extschema@.flake_default_uuidv7'::regclass::oid END) AS t (oid)
+                   JOIN pg_class c USING (oid)
+                   ORDER BY c.oid);
+
+    -- Of what will be named
+    schemas := ARRAY(SELECT relnamespace FROM pg_class WHERE oid = ANY (targets || tables || sequences || generator::oid) OR oid = ANY (views)
+                     UNION SELECT typnamespace FROM pg_type WHERE oid = ANY (types)
+                     UNION SELECT c.relnamespace
+                     FROM pg_rewrite w
+                     JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_class'::regclass
+                     JOIN pg_class c ON c.oid = d.refobjid
+                     WHERE w.ev_class = ANY (own_views)
+                     ORDER BY 1);
+END

@@ -1,0 +1,49 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock_all.h
+ *	  Locking relations all at once or not at all.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef FLAKEID_LOCK_ALL_H
+#define FLAKEID_LOCK_ALL_H
+
+#include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
+#include "storage/lockdefs.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A relation to be locked. */
+typedef struct ToLock
+{
+	Oid			relation;
+	LOCKMODE	mode;
+	bool		is_tree;		/* with all that inherit from it */
+	List	   *members;		/* it and these, those that exist, when they
+								 * are locked */
+	List	   *locked;			/* what was locked for it */
+} ToLock;
+
+/* The list, with a relation added. */
+extern List *flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, bool is_tree);
+
+/*
+ * Locks all of a list of ToLock until the end of the transaction, or of the
+ * subtransaction if that is rolled back; trees come before other relations.  While
+ * one of them is waited for, none of the others is locked but for some
+ * milliseconds.  What does not exist is left out.
+ *
+ * ERROR 55P03 if lock_timeout is over since an instant, or if one is in use and
+ * may_wait is false.
+ */
+extern void flake_lock_all(List *all, bool may_wait, TimestampTz began);
+
+/* Unlocks them again. */
+extern void flake_unlock_all(List *all);
+
+#pragma GCC visibility pop
+
+#endif							/* FLAKEID_LOCK_ALL_H */

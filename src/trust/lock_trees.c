@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * lock_trees.c
+ *	  The SQL function that locks tables and views all at once or not at all, and
+ *	  what they name.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_class.h"
+#include "catalog/pg_namespace.h"
+#include "compat.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "trust/guard.h"
+#include "trust/lock_all.h"
+#include "trust/relation.h"
+#include "trust/role.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(flake_lock_trees);
+
+/*
+ * The mode in which a relation that is named will be locked: a generator as for
+ * minting, and what a view names as for its SELECT, which can be FOR UPDATE.  As
+ * PostgreSQL, it asks for privileges on the relation in the first case, and on its
+ * schema in the second.
+ */
+static LOCKMODE
+mode_of_named(Oid relation)
+{
+	if (get_rel_relkind(relation) == RELKIND_SEQUENCE)
+		return pg_class_aclcheck(relation, GetUserId(),
+								 ACL_SELECT | ACL_USAGE | ACL_UPDATE) == ACLCHECK_OK
+			? RowExclusiveLock : AccessShareLock;
+	return flake_schema_aclcheck(get_rel_namespace(relation), GetUserId(),
+								 ACL_USAGE) == ACLCHECK_OK
+		? RowShareLock : AccessShareLock;
+}
+
+/*
+ * Who may refer to a table can have it locked, by dropping the foreign key; and the
+ * owner of a sequence, by ALTER SEQUENCE.
+ */
+static bool
+can_have_locked(Oid relation)
+{
+	char		relkind = get_rel_relkind(relation);
+
+	if (relkind == RELKIND_SEQUENCE)
+		return flake_acts_as(GetUserId(), flake_relation_owner(relation));
+	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
+		(pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
+								   ACLMASK_ANY) == ACLCHECK_OK);
+}
+
+/* The list, with those of an array added. */
+static List *
+add_relations(List *all, ArrayType *array, bool is_tree, LOCKMODE mode)
+{
+	int			count;
+	Oid		   *relations = flake_oid_array(array, &count);
+
+	for (int i = 0; i < count; i++)
+	{
+		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relations[i])))
+			continue;
+		if (is_tree && !can_have_locked(relations[i]))
+			flake_check_lockable(relations[i], mode);
+		all = flake_add_to_lock(all, relations[i],
+								is_tree || mode == AccessShareLock ? mode
+								: mode_of_named(relations[i]), is_tree);
+	}
+	return all;
+}
+
+/*
+ * _flake_lock_trees(ticket _flake_ticket, trees oid[], exclusive boolean,
+ *	named oid[], began timestamptz) returns void
+ *
+ * Locks tables and views, with those that inherit from them: unless exclusive, in a
+ * mode that lets others only read; with null, in one that only keeps them from
+ * changing its definition.  And other relations, as those who use them do, or with
+ * null in that mode.  Waits until lock_timeout is over since an instant; not at
+ * all if that is null.
+ */
+Datum
+flake_lock_trees(PG_FUNCTION_ARGS)
+{
+	LOCKMODE	mode = AccessShareLock;
+	List	   *all;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
+		PG_RETURN_NULL();
+	if (!PG_ARGISNULL(2))
+		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
+	all = add_relations(NIL, PG_GETARG_ARRAYTYPE_P(1), true, mode);
+	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), false, mode);
+	flake_lock_all(all, !PG_ARGISNULL(4),
+				   PG_ARGISNULL(4) ? 0 : PG_GETARG_TIMESTAMPTZ(4));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,260 @@
+# Copyright (c) 2026, the flakeid developers
+
+# While a call waits for what mallory keeps, others mint, and use their tables: it holds
+# no lock that they need.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use FlakeTest;
+use Test::More;
+
+my $node = start_server(
+	'main',
+	conf => 'log_statement = none',
+	sql => q(
+CREATE EXTENSION flakeid;
+CREATE ROLE alice;
+CREATE ROLE mallory;
+CREATE SCHEMA hers AUTHORIZATION mallory;
+SELECT flake_create_generator('app_id'), flake_create_generator('own_id');
+GRANT USAGE, SELECT ON SEQUENCE app_id TO alice, mallory));
+my ($superuser, $hers, $hers_too, $alice, $other) = new_sessions($node, 5);
+
+value($_, 'SET SESSION AUTHORIZATION mallory; SET client_min_messages = error') foreach $hers, $hers_too;
+value($alice, q(SET SESSION AUTHORIZATION alice; SET lock_timeout = '3s'));
+
+# A schema of alice's, in which mallory may read.
+sub new_schema
+{
+	my ($schema, $sql) = @_;
+
+	value($superuser,
+		    "CREATE SCHEMA $schema AUTHORIZATION alice; GRANT USAGE ON SCHEMA $schema TO mallory; "
+		  . "SET ROLE alice; SET search_path = $schema, public; SET client_min_messages = warning; $sql; "
+		  . 'RESET ROLE; RESET search_path; RESET client_min_messages');
+	return;
+}
+
+# Statements of alice's, none of which waits.
+sub alice_goes_on
+{
+	my ($what, @statements) = @_;
+
+	like(code($alice, $_), qr/^none/, "$what: $_") foreach @statements;
+	return;
+}
+
+# The call goes on, and ends well.
+sub ends_well
+{
+	my ($what, $expected) = @_;
+	my ($out, $err) = get_answer($superuser);
+
+	unlike($err, qr/ERROR|WARNING/, "$what: then it goes on");
+	like($out . $err, $expected, "$what: to the end") if defined $expected;
+	return;
+}
+
+# She begins a transaction that keeps something; a call of the superuser's waits for it.
+sub waits_for_hers
+{
+	my ($what, $keeps, $call, @statements) = @_;
+
+	value($hers, "BEGIN; $keeps");
+	send_query($superuser, $call);
+	wait_for_waiters($node, 1);
+	alice_goes_on($what, @statements);
+	value($hers, 'ROLLBACK');
+	ends_well($what);
+	return;
+}
+
+sub locks_of_others
+{
+	my ($relation) = @_;
+
+	return value($other, "SELECT count(*) FROM pg_locks WHERE relation = '$relation'::regclass AND granted");
+}
+
+#
+# flake_rewind()
+#
+
+value($hers, q(CREATE TABLE hers.t (id bigint PRIMARY KEY DEFAULT flake_id(5, 'app_id')); CREATE TABLE hers.child () INHERITS (hers.t)));
+my @rewind = (
+	q(SELECT flake_rewind('app_id', flake_upper(clock_timestamp() + interval '1 s', flake_layout_of('app_id')))),
+	q(SELECT flake_id(6, 'app_id')));
+
+sub raise_horizon
+{
+	value($superuser, q(SELECT flake_advance('app_id', flake_upper(clock_timestamp() + interval '10 s', flake_layout_of('app_id'))), flake_id(7, 'app_id')));
+	return;
+}
+
+raise_horizon();
+waits_for_hers('flake_rewind(), her table', 'LOCK TABLE hers.t', @rewind);
+raise_horizon();
+waits_for_hers('flake_rewind(), a table that inherits from it', 'LOCK TABLE ONLY hers.child', @rewind);
+raise_horizon();
+value($hers, 'BEGIN; REINDEX TABLE hers.t');
+value($superuser, q(SET statement_timeout = '10s'));
+like(code($superuser, $rewind[0]), qr/^none/, 'flake_rewind() waits for no index of hers');
+value($superuser, 'RESET statement_timeout');
+value($hers, 'ROLLBACK; DROP TABLE hers.t CASCADE');
+
+#
+# flake_migrate(), flake_migrate_all(): what a view of hers names
+#
+
+value($hers, 'CREATE TABLE hers.x (n int); CREATE TYPE hers.pair AS (a int, b int);'
+	  . 'CREATE FUNCTION hers.pair() RETURNS hers.pair LANGUAGE sql AS $$SELECT 1, 2$$');
+foreach my $case (
+	[ 'x', ', hers.x', 'LOCK TABLE hers.x' ],
+	[ 'update', ', hers.x FOR UPDATE', 'LOCK TABLE hers.x IN EXCLUSIVE MODE' ],
+	[ 'type', ', hers.pair() AS p', 'ALTER TYPE hers.pair ADD ATTRIBUTE c int' ])
+{
+	my ($name, $from, $keeps) = @$case;
+
+	new_schema("named_$name", 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT, UPDATE ON a TO mallory');
+	value($hers, "CREATE VIEW hers.v_$name AS SELECT a.id FROM named_$name.a$from");
+	waits_for_hers("flake_migrate(), what her view names ($name)",
+		$keeps, "SELECT count(*) FROM flake_migrate('named_$name.a', 'id', 5)",
+		"INSERT INTO named_$name.a DEFAULT VALUES", "SELECT FROM named_$name.a");
+}
+
+# She has to wait until flake_migrate_all() has planned, and waits for alice's table.
+sub after_planning
+{
+	my ($schema, $when_planned) = @_;
+
+	value($other, "BEGIN; LOCK TABLE $schema.a IN ROW EXCLUSIVE MODE");
+	send_query($superuser, "CALL flake_migrate_all(ARRAY['$schema'], 5)");
+	wait_for_waiters($node, 1, "relation = '$schema.a'::regclass AND mode = 'AccessExclusiveLock'");
+	$when_planned->();
+	value($other, 'COMMIT');
+	return;
+}
+
+new_schema('named_all', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+value($hers, 'CREATE VIEW hers.v_all AS SELECT a.id FROM named_all.a, hers.x');
+after_planning('named_all', sub { value($hers, 'BEGIN; LOCK TABLE hers.x') });
+wait_for_waiters($node, 1, q(relation = 'hers.x'::regclass));
+alice_goes_on('flake_migrate_all(), what her view names', 'INSERT INTO named_all.a DEFAULT VALUES', 'SELECT FROM named_all.a');
+value($hers, 'ROLLBACK');
+ends_well('flake_migrate_all(), what her view names', qr/columns migrated: 1/);
+
+#
+# A view that she makes while the call waits
+#
+
+foreach my $call (
+	[ 'flake_migrate()', "SELECT count(*) FROM flake_migrate('late_one.a', 'id', 5)", 'late_one' ],
+	[ 'flake_migrate_all()', "CALL flake_migrate_all(ARRAY['late_all'], 5)", 'late_all' ])
+{
+	my ($what, $sql, $schema) = @$call;
+
+	new_schema($schema, 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+	value($hers, "CREATE VIEW hers.first_$schema AS SELECT id FROM $schema.a; BEGIN; COMMENT ON VIEW hers.first_$schema IS 'kept'");
+	send_query($superuser, $sql);
+	wait_for_waiters($node, 1, "relation = 'hers.first_$schema'::regclass AND mode = 'AccessExclusiveLock'");
+	# It tries the view for a moment while it has the table.
+	wait_until(sub { (ask($hers_too, "CREATE OR REPLACE VIEW hers.second_$schema AS SELECT id FROM $schema.a"))[1] eq '' }, 'she has another view');
+	value($hers_too, "BEGIN; COMMENT ON VIEW hers.second_$schema IS 'kept, too'");
+	value($hers, 'COMMIT');
+	wait_for_waiters($node, 1, "relation = 'hers.second_$schema'::regclass");
+	alice_goes_on("$what, a view that she makes meanwhile", "INSERT INTO $schema.a DEFAULT VALUES", "SELECT FROM $schema.a");
+	value($hers_too, 'COMMIT');
+	ends_well("$what, a view that she makes meanwhile");
+}
+
+#
+# The schema of her view, which she renames
+#
+
+new_schema('renamed', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+value($superuser, 'CREATE SCHEMA renamed_view AUTHORIZATION mallory; GRANT CREATE ON DATABASE postgres TO mallory');
+value($hers, 'CREATE VIEW renamed_view.v AS SELECT id FROM renamed.a');
+after_planning(
+	'renamed',
+	sub {
+		send_query($hers, 'BEGIN; ALTER SCHEMA renamed_view RENAME TO renamed_now');
+		# Either it is renamed, or that waits.
+		$node->poll_query_until('postgres',
+			q(SELECT count(*) = 1 FROM pg_stat_activity WHERE query ~ 'RENAME' AND pid <> pg_backend_pid() AND (state = 'idle in transaction' OR wait_event_type = 'Lock')));
+	});
+alice_goes_on('flake_migrate_all(), a schema that she renames', 'INSERT INTO renamed.a DEFAULT VALUES', 'SELECT FROM renamed.a');
+get_answer($hers);
+value($hers, 'ROLLBACK');
+ends_well('flake_migrate_all(), a schema that she renames', qr/columns migrated: 1/);
+
+new_schema('dropped', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+value($superuser, 'CREATE SCHEMA dropped_view AUTHORIZATION mallory');
+value($hers, 'CREATE VIEW dropped_view.v AS SELECT id FROM dropped.a; BEGIN; ALTER SCHEMA dropped_view RENAME TO dropped_now');
+send_query($superuser, q(CALL flake_migrate_all(ARRAY['dropped'], 5)));
+wait_for_waiters($node, 1);
+alice_goes_on('flake_migrate_all(), a schema that she drops', 'INSERT INTO dropped.a DEFAULT VALUES', 'SELECT FROM dropped.a');
+value($hers, 'DROP SCHEMA dropped_now CASCADE; COMMIT');
+ends_well('flake_migrate_all(), a schema that she drops', qr/columns migrated: 1/);
+
+#
+# A partition that she may read
+#
+
+my $partitions = 'PARTITION BY LIST (k); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2);'
+  . 'GRANT SELECT ON p1 TO mallory';
+
+foreach my $call (
+	[ 'flake_migrate()', 'part_one', "SELECT count(*) FROM flake_migrate('part_one.p', 'id', 5)" ],
+	[ 'flake_migrate_all()', 'part_all', "CALL flake_migrate_all(ARRAY['part_all'], 5)" ])
+{
+	my ($what, $schema, $sql) = @$call;
+
+	new_schema($schema, "CREATE TABLE p (id serial, k int) $partitions");
+	waits_for_hers("$what, a partition", "TABLE $schema.p1", $sql, "INSERT INTO $schema.p (k) VALUES (2)", "SELECT FROM $schema.p2");
+}
+new_schema('part_new', "CREATE TABLE p (id bigint DEFAULT flake_id(41, 'app_id'), k int) $partitions");
+waits_for_hers('flake_renumber(), a partition', 'TABLE part_new.p1', q(SELECT count(*) FROM flake_renumber('{41}', '{42}', 'app_id')),
+	'INSERT INTO part_new.p (k) VALUES (2)', q(SELECT flake_id(41, 'app_id')));
+
+# While it waits, nobody waits behind it for the generator, either.
+new_schema('part_again', "CREATE TABLE p (id bigint DEFAULT flake_id(43, 'own_id'), k int) $partitions");
+value($hers, 'BEGIN; TABLE part_again.p1');
+send_query($superuser, q(SELECT count(*) FROM flake_renumber('{43}', '{44}', 'own_id')));
+wait_for_waiters($node, 1);
+is(locks_of_others('own_id'), 0, 'flake_renumber() keeps no lock on the generator meanwhile');
+value($hers, 'ROLLBACK');
+ends_well('flake_renumber(), its generator');
+
+#
+# A table that refers to another one of the group
+#
+
+new_schema('joined', 'GRANT CREATE ON SCHEMA joined TO mallory; CREATE TABLE a (id serial PRIMARY KEY, code text UNIQUE); GRANT REFERENCES ON a TO mallory');
+value($hers, 'CREATE TABLE joined.m (id serial PRIMARY KEY, code text REFERENCES joined.a (code))');
+value($hers, 'BEGIN; LOCK TABLE joined.m');
+send_query($superuser, q(CALL flake_migrate_all(ARRAY['joined'], 5, 'app_id')));
+wait_for_waiters($node, 1, q(relation = 'joined.m'::regclass));
+is(locks_of_others('app_id'), 0, 'flake_migrate_all() keeps no lock on the generator while it plans');
+value($hers, 'ROLLBACK');
+ends_well('planning', qr/columns migrated: 2/);
+
+#
+# A table of hers that alice's refers to
+#
+
+value($hers, 'CREATE TABLE hers.target (id int PRIMARY KEY); GRANT USAGE ON SCHEMA hers TO alice; GRANT REFERENCES ON hers.target TO alice');
+new_schema('referring', 'CREATE TABLE a (id serial PRIMARY KEY REFERENCES hers.target)');
+value($hers, 'BEGIN; LOCK TABLE hers.target IN ROW EXCLUSIVE MODE');
+value($other, q(SET SESSION AUTHORIZATION alice));
+send_query($other, q(SELECT count(*) FROM flake_migrate('referring.a', 'id', 5)));
+wait_for_waiters($node, 1, q(relation = 'hers.target'::regclass));
+alice_goes_on('flake_migrate(), a table that is referred to', 'SELECT FROM referring.a', 'BEGIN; LOCK TABLE referring.a; COMMIT');
+value($hers, 'COMMIT');
+unlike((get_answer($other))[1], qr/ERROR/, 'flake_migrate(), a table that is referred to: then it goes on');
+
+end_session($superuser, $hers, $hers_too, $alice, $other);
+$node->stop;
+done_testing();
