@@ -41,7 +41,7 @@ my @make = ('make', '-s', '-C', $source, "O=$build", "PREFIX=$build/installed", 
 local $ENV{ASAN_OPTIONS} = 'verify_asan_link_order=0';
 local $ENV{TSAN_OPTIONS} = 'die_after_fork=0';
 run_ok('it compiles', @make, '-j2', 'all',
-	map { "$build/test/$_" } qw(unit threads vectors minter ask));
+	map { "$build/test/$_" } qw(unit threads vectors handles minter ask));
 run_ok('its tests pass', @make, 'check');
 run_ok('it is installed', @make, 'install');
 
