@@ -53,8 +53,8 @@ FLAKEID_API const char *flakeid_event_name(flakeid_event_type type);
 
 typedef struct flakeid_pq_minter_options
 {
-	const char *generator;		/* its name, or its OID; NULL: flake_default in
-								 * the extension's schema */
+	const char *generator;		/* its name, or its OID; NULL: flake_default
+								 * in the extension's schema */
 	double		ttl;			/* seconds that a renewed lease lasts: 300; 1
 								 * to 86400 */
 	double		first_ttl;		/* a new one, before it is renewed: 30, or ttl
