@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { Proxy, connectionString, generator, sql, until } from './database.mjs';
 
 const program = fileURLToPath(new URL('../dist/test/maelstrom.js', import.meta.url));
-const TTL = 1;
+const TTL = 3;
 
 /** A node and its client, which sends the next message when it has the answer. */
 class Node {
