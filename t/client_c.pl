@@ -41,7 +41,7 @@ my @make = ('make', '-s', '-C', $source, "O=$build", "PREFIX=$build/installed", 
 local $ENV{ASAN_OPTIONS} = 'verify_asan_link_order=0';
 local $ENV{TSAN_OPTIONS} = 'die_after_fork=0';
 run_ok('it compiles', @make, '-j2', 'all',
-	map { "$build/test/$_" } qw(unit threads vectors minter ask));
+	map { "$build/test/$_" } qw(unit threads vectors handles minter ask));
 run_ok('its tests pass', @make, 'check');
 run_ok('it is installed', @make, 'install');
 
@@ -176,6 +176,9 @@ like(ask_for("$dsn user=minter", 'generator=public.process_id'), qr/^\d+$/,
 		'the database goes on above them');
 	@ids = split /\n/, ask_for($dsn, 'shard=7 batch=10 count=2 pause=0.3 expires=0.1');
 	cmp_ok(($ids[1] & 1023) - ($ids[0] & 1023), '>=', 10, 'old ids are thrown away');
+	my $issued = sub { $node->safe_psql('postgres', 'SELECT issued FROM flake_stat WHERE shard = 6') };
+	ask_for($dsn, 'shard=6 batch=10 count=1 timeout=0 pause=0.5 expires=0.001');
+	cmp_ok($issued->(), '<=', 30, 'what expires at once is not fetched all the time');
 	like(ask_for($dsn, 'shard=8191 timeout=0'), qr/^ServerError 55000 /, 'a leased shard');
 	like(ask_for($dsn, 'shard=99999 timeout=0'), qr/^ServerError 22003 /, 'no such shard');
 	like(ask_for($dsn, 'shard=7 batch=0'), qr/^open InvalidArgument -- batch/, 'batch');
@@ -265,6 +268,24 @@ $node->safe_psql('postgres',
 	q(SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'));
 wait_for_log($steady, '^renewed');
 
+# One that is cut off again and again renews once a second.
+{
+	my $before = () = log_of($steady->{prefix}) =~ /^renew/mg;
+
+	$node->safe_psql('postgres', q(
+DO $$
+BEGIN
+	FOR i IN 1 .. 40
+	LOOP
+		PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE pid <> pg_backend_pid() AND backend_type = 'client backend' AND state = 'idle';
+		PERFORM pg_stat_clear_snapshot(), pg_sleep(0.04);
+	END LOOP;
+END $$));
+	my $after = () = log_of($steady->{prefix}) =~ /^renew/mg;
+	cmp_ok($after - $before, '<=', 4, 'a connection that breaks again and again is not asked all the time');
+}
+
 # The parent's minter is not the child's.
 kill 'USR1', $steady->{pid};
 wait_for_log($steady, '^child Forked$');
@@ -310,6 +331,8 @@ wait_for_log($short, '^renew_failed -- .*reached');
 wait_for_minting($steady);
 wait_for_log($short, '^lost$');
 wait_for_log($short, '^error LeaseExpired .*since \d{4}-.*Z: .*reached');
+wait_until(sub { log_of($short->{prefix}) =~ /^lost\n(?:error .*\n)*renew_failed /m },
+	'an attempt to lease anew that fails is told');
 $node->start;
 wait_for_log($short, '^leased', 2);
 wait_for_minting($short);
@@ -351,22 +374,16 @@ foreach my $prefix (@prefixes)
 		push @wrong, "$prefix: $id does not ascend" if $packed <= $previous;
 		$previous = $packed;
 	}
-	# The lists are long: look for leases only where one changes to another.
-	my ($first, $last) = (undef, undef);
-	foreach my $id (@$ids, undef)
+	# The lists are long: look for another lease only where one ends.
+	my $lease;
+	foreach my $id (@$ids)
 	{
-		if (defined $id && defined $first && shard_in($id) == shard_in($first))
-		{
-			$last = $id;
-			next;
-		}
-		if (defined $first)
-		{
-			my ($from, $upto) = map { ($_ >> 14) * 1000 + 1577836800_000_000 } $first, $last;
-			push @wrong, "$prefix: $first to $last are not of a lease"
-			  unless grep { $_->[0] == shard_in($first) && $_->[1] <= $from && $upto < $_->[2] } @leases;
-		}
-		$first = $last = $id;
+		my ($shard, $time) = (shard_in($id), ($id >> 14) * 1000 + 1577836800_000_000);
+		my $is_in = sub { $_[0][0] == $shard && $_[0][1] <= $time && $time < $_[0][2] };
+
+		next if defined $lease && $is_in->($lease);
+		($lease) = grep { $is_in->($_) } @leases;
+		push @wrong, "$prefix: $id is not of a lease" unless defined $lease;
 	}
 }
 is_deeply(\@wrong, [], 'ids ascend, and are of leases');

@@ -33,7 +33,7 @@ typedef enum flakeid_event_type
 {
 	FLAKEID_EVENT_LEASED,
 	FLAKEID_EVENT_RENEWED,
-	FLAKEID_EVENT_RENEW_FAILED, /* once for each attempt */
+	FLAKEID_EVENT_RENEW_FAILED, /* once for each attempt, also to lease anew */
 	FLAKEID_EVENT_LOST,			/* another shard is leased in the background */
 	FLAKEID_EVENT_RELEASED
 } flakeid_event_type;
@@ -53,12 +53,12 @@ FLAKEID_API const char *flakeid_event_name(flakeid_event_type type);
 
 typedef struct flakeid_pq_minter_options
 {
-	const char *generator;		/* NULL: flake_default in the extension's
-								 * schema */
+	const char *generator;		/* its name, or its OID; NULL: flake_default
+								 * in the extension's schema */
 	double		ttl;			/* seconds that a renewed lease lasts: 300; 1
 								 * to 86400 */
-	double		first_ttl;		/* the first one: 30, or ttl if that is
-								 * shorter */
+	double		first_ttl;		/* a new one, before it is renewed: 30, or ttl
+								 * if that is shorter */
 	double		max_ahead;		/* seconds ahead of the clock: 15; 0 to 3600 */
 	const char *owner;			/* NULL: host and process.  Up to 230 bytes */
 
@@ -126,12 +126,12 @@ FLAKEID_API void flakeid_pq_minter_close(flakeid_pq_minter *minter);
 
 typedef struct flakeid_pq_prefetch_options
 {
-	int32_t		shard;			/* 0 */
+	int32_t		shard;			/* to be set */
 	const char *generator;		/* NULL: flake_default in the extension's
 								 * schema */
 	int			batch;			/* ids asked for at once: 100; 1 to 1000000 */
 	double		expires;		/* seconds after which ids are thrown away:
-								 * 600 */
+								 * 600; 0.001 or more */
 } flakeid_pq_prefetch_options;
 
 /* Sets all to their defaults. */

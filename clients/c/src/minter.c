@@ -228,7 +228,8 @@ claim(flakeid_minter *minter, int64 n, int64 *first, int64 *image, flakeid_error
 		*first = clock_tick <= packed_tick(minter, last) ? last + 1
 			: pack(minter, clock_tick, first_sequence(minter, last, attempt.clock_us, n));
 		if (unlikely(clock_tick > minter->max_tick ||
-					 pg_add_s64_overflow(*first, n - 1, &end)))
+					 pg_add_s64_overflow(*first, n - 1, &end) ||
+					 packed_tick(minter, end) > minter->max_tick))
 			return refuse(minter, FLAKEID_LIFETIME_OVER, &attempt, error);
 		attempt.tick = packed_tick(minter, end);
 
@@ -248,9 +249,7 @@ claim(flakeid_minter *minter, int64 n, int64 *first, int64 *image, flakeid_error
 
 		/* P1 */
 		if (unlikely(attempt.tick >= attempt.end_tick))
-			return refuse(minter, attempt.end_tick > minter->max_tick
-						  ? FLAKEID_LIFETIME_OVER : FLAKEID_LEASE_EXPIRED,
-						  &attempt, error);
+			return refuse(minter, FLAKEID_LEASE_EXPIRED, &attempt, error);
 
 		if (likely(__atomic_compare_exchange_n(&minter->last, &last, end, false,
 											   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)))

@@ -138,7 +138,7 @@ test_limits(void)
 	CHECK(parts_of(mint()).time_us >= from, "borrowed from the future");
 
 	/* Its end, without time to wait for: ids run ahead up to there. */
-	start("instagram", 15 * SECOND);
+	start("ts:41 shard:13 seq:2 unit=10ms epoch=2020-01-01", 15 * SECOND);
 	from = now_us();
 	CHECK(grant(1, 0, 1) == FLAKEID_OK, "%s", error.message);
 	for (;;)
@@ -151,7 +151,7 @@ test_limits(void)
 		CHECK(parts.time_us >= from && parts.time_us < now_us() + SECOND, "outside of the lease");
 	}
 	CHECK(error.code == FLAKEID_LEASE_EXPIRED, "%s", error.message);
-	CHECK(parts.time_us >= from + SECOND - 2000 && parts.sequence == 1023, "up to the end");
+	CHECK(parts.time_us >= from + SECOND - 20000 && parts.sequence == 3, "up to the end");
 	CHECK(flakeid_minter_renew(&minter, from + 3 * SECOND, INT64_MAX, &error) == FLAKEID_OK,
 		  "%s", error.message);
 	CHECK(parts_of(mint()).time_us > parts.time_us, "renewed");
@@ -233,7 +233,20 @@ test_lifetime(void)
 	}
 	CHECK(error.code == FLAKEID_LIFETIME_OVER, "%s", error.message);
 
+	/* Too far ahead, but waiting would not help. */
+	snprintf(text, sizeof(text), "ts:10 shard:11 seq:1 unit=30min epoch=%" PRId64,
+			 (now / (1800 * SECOND) + 2 - (1 << 10)) * 1800000);
+	start(text, 1800 * SECOND);
+	lease.not_before_us = now / (1800 * SECOND) * 1800 * SECOND;
+	lease.expires_at_us = now + 36000 * SECOND;
+	CHECK(flakeid_minter_lease(&minter, &lease, &error) == FLAKEID_OK, "%s", error.message);
+	for (int i = 0; i < 4; i++)
+		(void) mint();
+	CHECK(refused() == FLAKEID_LIFETIME_OVER, "%s", error.message);
+
 	/* A lease that begins after it */
+	start("ts:31 shard:11 seq:22 unit=1s epoch=1992-01-01", SECOND);
+	CHECK(flakeid_layout_ends(&layout, &last) && last < now, "%s", text);
 	lease.not_before_us = now + 20 * SECOND;
 	lease.expires_at_us = now + 30 * SECOND;
 	CHECK(flakeid_minter_lease(&minter, &lease, &error) == FLAKEID_INVALID_ARGUMENT, "too late");

@@ -47,6 +47,15 @@ interface Held extends Lease {
   readonly answeredAt: number;
 }
 
+/** The layout that the server has told. */
+function readLayout(generator: string, text: string): Layout {
+  try {
+    return Layout.parse(text);
+  } catch (error) {
+    throw new UnsupportedLayout(`the layout of ${generator} is of a later version: "${text}"`, { cause: error });
+  }
+}
+
 /** Minters that are not closed, to be closed when the process has nothing left to do. */
 const open = new Set<Minter>();
 
@@ -222,30 +231,37 @@ export class Minter {
   }
 
   #tell(event: MinterEvent): void {
-    try {
-      this.#options.onEvent?.(event);
-    } catch (error) {
+    const warn = (error: unknown) =>
       process.emitWarning(`onEvent has thrown: ${error instanceof Error ? error.message : error}`);
+    try {
+      const told: unknown = this.#options.onEvent?.(event);
+      if (told instanceof Promise) told.catch(warn); // else it would end the process
+    } catch (error) {
+      warn(error);
     }
   }
 
   /** The next attempt: by default when a third of what remains is over. */
   #schedule(delay?: number): void {
     if (this.#closing) return;
-    const third = this.#held ? this.#held.sentAt + (this.#deadline - this.#held.sentAt) / 3 - monotonicClock() : 0;
     clearTimeout(this.#timer);
     this.#isHurried = false;
     this.#timer = setTimeout(() => {
       this.#working ??= this.#work().finally(() => {
         this.#working = undefined;
       });
-    }, Math.max(0, delay ?? third)).unref();
+    }, Math.max(0, delay ?? this.#untilRenewal())).unref();
   }
 
-  /** An attempt as soon as possible, unless the last one has failed: then its pause counts. */
-  #hurry(): void {
+  #untilRenewal(): number {
+    if (!this.#held) return 0;
+    return this.#held.sentAt + (this.#deadline - this.#held.sentAt) / 3 - monotonicClock();
+  }
+
+  /** An attempt as soon as possible, or after a delay, unless the last one has failed: then its pause counts. */
+  #hurry(delay = 0): void {
     if (this.#failures > 0 || this.#working || this.#isHurried) return;
-    this.#schedule(0);
+    this.#schedule(delay);
     this.#isHurried = true;
   }
 
@@ -288,7 +304,8 @@ export class Minter {
       throw new Closed('the minter was closed');
     }
     // As by a failover: whoever answers now may not know the lease.
-    this.#server.onBroken = () => this.#hurry();
+    this.#server.onBroken = () =>
+      this.#hurry(Math.min(this.#untilRenewal(), this.#lastAttempt + LONGEST_WAIT - monotonicClock()));
     return this.#server;
   }
 
@@ -313,8 +330,7 @@ export class Minter {
     const server = await this.#connected();
     const name = this.#options.generator ?? server.defaultGenerator;
     const generator = await server.generator(name);
-    // It may have been dropped, and made anew with another layout.
-    if (generator.layout !== this.#layout?.canonical) this.#setLayout(name, generator.layout);
+    this.#setLayout(name, generator.layout);
     const owner = `${this.#options.owner}-${randomBytes(8).toString('hex')}`;
     const answer = await server.lease(owner, this.#options.firstTtl, generator.oid);
     const { shard, notBefore, expiresAt } = answer;
@@ -353,10 +369,13 @@ export class Minter {
   #setLayout(name: string, text: string): void {
     const generator = `generator ${name}`;
     if (text === '') throw new UnsupportedLayout(`ids of ${generator} are wide: use one whose ids are bigint`);
-    const layout = Layout.parse(text);
+    const layout = readLayout(generator, text);
+    if (layout.canonical === this.#layout?.canonical) return;
     if (layout.isUuid) throw new UnsupportedLayout(`ids of ${generator} are UUIDs: use flake_uuidv7()`);
     if (!layout.hasTime) throw new UnsupportedLayout(`${generator} has no time: a lease is for the ids of a time`);
     if (layout.maxShard === 0) throw new UnsupportedLayout(`${generator} has no shards: a process needs one of its own`);
+    // It was dropped, and made anew. Ids of two layouts have no order (P2).
+    if (this.#layout) throw new UnsupportedLayout(`${generator} has another layout now, "${layout.canonical}": make a new minter`);
     this.#layout = layout;
     this.#core = coreFor(layout, this.#options.maxAhead);
   }

@@ -27,11 +27,11 @@ export type MinterEvent =
 
 /** Options of {@link Minter.create}. Durations are in milliseconds. */
 export interface MinterOptions extends ConnectionOptions {
-  /** The generator; `flake_default` in the extension's schema if left out. */
+  /** The generator, by its name or OID; `flake_default` in the extension's schema if left out. */
   generator?: string;
   /** How long a renewed lease lasts, from 1 second to 1 day: 5 minutes if left out. */
   ttl?: number;
-  /** How long the first lease lasts: 30 seconds if left out, or `ttl` if that is shorter. */
+  /** How long a new lease lasts before it is renewed: 30 seconds if left out, or `ttl` if that is shorter. */
   firstTtl?: number;
   /** How far an id's time may be ahead of the process's clock, up to 1 hour: 15 seconds if left out. */
   maxAhead?: number;
@@ -45,7 +45,7 @@ export interface MinterOptions extends ConnectionOptions {
 export interface PrefetchOptions extends ConnectionOptions {
   /** The shard whose ids are fetched. */
   shard: number;
-  /** The generator; `flake_default` in the extension's schema if left out. */
+  /** The generator, by its name or OID; `flake_default` in the extension's schema if left out. */
   generator?: string;
   /** How many ids are fetched at once, from 1 to 1,000,000: 100 if left out. */
   batch?: number;

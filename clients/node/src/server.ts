@@ -178,7 +178,7 @@ export class Server {
     const [row] = await this.#ask(
       { 42501: notPermitted },
       `SELECT g.oid::pg_catalog.oid AS oid, ${this.#schema}.flake_layout_of(g.oid)::pg_catalog.text AS layout
-       FROM (SELECT $1::pg_catalog.text::pg_catalog.regclass AS oid) AS g`,
+       FROM (SELECT $1::pg_catalog.regclass AS oid) AS g`,
       [name], NO_GENERATOR);
     return { oid: row?.['oid'] ?? '', layout: row?.['layout'] ?? '' };
   }
@@ -232,7 +232,7 @@ export class Server {
     const rows = await this.#ask(
       { 42501: (message, options) => new NotPermitted(`${message}: grant USAGE on the generator`, options) },
       `SELECT i AS id FROM ${this.#schema}.flake_ids($1::pg_catalog.int4, $2::pg_catalog.int4,
-         $3::pg_catalog.text::pg_catalog.regclass) AS i`,
+         $3::pg_catalog.regclass) AS i`,
       [String(shard), String(count), generator], NO_GENERATOR);
     return rows.map((row) => BigInt(row['id'] ?? ''));
   }

@@ -87,6 +87,11 @@ export class Proxy {
   /** Connections break, and new ones are refused. */
   refuse() {
     this.#mode = 'refuses';
+    this.cut();
+  }
+
+  /** Connections break; new ones can be made. */
+  cut() {
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -111,7 +116,7 @@ export class Proxy {
 
   /** The server can be reached again; by connections that are new, if something was lost on the way. */
   open() {
-    if (this.#mode === 'swallows') for (const socket of this.#sockets) socket.destroy();
+    if (this.#mode === 'swallows') this.cut();
     this.#mode = 'open';
     this.#setOpen?.();
   }

@@ -222,15 +222,56 @@ test('with a server', options, async (t) => {
       await sql('DROP SCHEMA evil CASCADE; DROP OWNED BY flakeid_odd; DROP ROLE flakeid_odd');
     }),
 
-    t.test('a generator made anew with another layout', async () => {
+    t.test('a generator made anew', async () => {
       const name = await generator('anew', LAYOUT);
-      const { minter, types } = await minterOf({ generator: name, firstTtl: 3000 });
-      await minter.next();
+      const { minter, events, types } = await minterOf({ generator: name, firstTtl: 3000 });
+      const first = await minter.next();
       await generator(name, 'ts:41 shard:4 seq:12 epoch=2026-01-01');
-      await until(() => types().filter((type) => type === 'leased').length >= 2, 'another lease is taken');
-      assert.equal(minter.layout.maxShard, 15, 'of the layout that there is now');
-      assert.equal(minter.layout.shard(await minter.next()), minter.lease.shard);
+      const { error } = await until(() => events.find(({ type }) => type === 'renew_failed'), 'no lease with another layout');
+      assert.equal(error.name, 'UnsupportedLayout');
+      assert.match(error.message, /another layout now/);
+      assert.deepEqual(await leases(name), []);
+      await raises(minter.next(0), 'LeaseExpired', /another layout now/);
+      await generator(name, LAYOUT);
+      assert(await minter.next(15_000) > first, 'but with the same one');
+      assert.equal(types().filter((type) => type === 'leased').length, 2);
       await minter.close();
+    }),
+
+    t.test('a generator by its OID', async () => {
+      const name = await generator('by_oid', LAYOUT);
+      const [{ oid }] = await sql('SELECT $1::regclass::oid AS oid', [name]);
+      const { minter } = await minterOf({ generator: oid });
+      const prefetch = await Prefetch.create({ connectionString, shard: 5, generator: oid });
+      await minter.next();
+      await prefetch.next();
+      await minter.close();
+      await prefetch.close();
+    }),
+
+    t.test('a connection that breaks again and again', async () => {
+      const name = await generator('breaks', LAYOUT);
+      const proxy = await new Proxy().start();
+      const { minter, types } = await minterOf({ generator: name, connectionString: proxy.connectionString });
+      for (const end = performance.now() + 2500; performance.now() < end;) {
+        proxy.cut();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const renewals = types().filter((type) => type.startsWith('renew')).length;
+      assert(renewals >= 1 && renewals <= 3, `${renewals} renewals: at once, but once a second`);
+      await minter.close();
+      proxy.stop();
+    }),
+
+    t.test('an onEvent that fails', async () => {
+      const name = await generator('on_event', LAYOUT);
+      const warnings = [];
+      const note = ({ message }) => warnings.push(message);
+      process.on('warning', note);
+      for (const onEvent of [async () => { throw new Error('told later'); }, () => { throw new Error('told'); }])
+        await (await Minter.create({ connectionString, generator: name, onEvent })).close();
+      await until(() => warnings.filter((message) => /onEvent has thrown: told/.test(message)).length === 4, 'it is warned');
+      process.off('warning', note);
     }),
 
     t.test('ids ahead of the clock keep a lease for their time (P8)', async () => {

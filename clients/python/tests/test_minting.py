@@ -1,8 +1,11 @@
 """The rules of minting, without a server: leases are made up, and both clocks are the test's."""
 
+import copy
 import os
+import pickle
 import random
 import signal
+import sys
 import unittest
 from unittest import mock
 
@@ -17,8 +20,10 @@ from flakeid import (
     NotYet,
     TooFarAhead,
 )
-from flakeid import _process
+from flakeid import _core, _process
 from flakeid._core import Minting
+from flakeid._driver import DatabaseFailed
+from flakeid._keeper import error_of
 
 SECOND = 1_000_000
 START = 1_800_000_000 * SECOND  # microseconds since 1970, the start of a tick of all layouts below
@@ -203,6 +208,15 @@ class Rules(Clocks):
         with self.assertRaises(LifetimeOver):
             self.next(minting)
 
+    def test_lifetime_over_though_it_is_too_far_ahead(self):
+        """Waiting would not help."""
+        layout = Layout.parse("ts:31 shard:5 seq:2 epoch=2026-01-01 unit=1ms")
+        self.wall_us = layout.ends_us - 2000
+        minting = self.minting(str(layout), not_before_us=self.wall_us, ahead_us=1000)
+        minting._claim(8)
+        with self.assertRaises(LifetimeOver):
+            self.next(minting)
+
     def test_no_lease(self):
         minting = Minting(15 * SECOND)
         with self.assertRaises(NotConnected):
@@ -227,6 +241,17 @@ class Rules(Clocks):
         minting._stop()
         with self.assertRaises(Closed):
             self.next(minting)
+
+    def test_no_copies(self):
+        """P3: a copy in this process would mint the same ids."""
+        minting = self.minting(LAYOUTS[0].format("zero"))
+        for make in (copy.copy, copy.deepcopy, pickle.dumps):
+            with self.assertRaisesRegex(TypeError, "neither copied nor pickled"):
+                make(minting)
+
+    def test_farewells_of_the_server(self):
+        for state in ("57P01", "57P05", "08006", None):
+            self.assertIsInstance(error_of(DatabaseFailed("gone", state)), NotConnected)
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork()")
     def test_forked(self):
@@ -253,6 +278,71 @@ class Rules(Clocks):
             except Forked:
                 pass
         return 0
+
+
+class Interrupted(Exception):
+    pass
+
+
+class InBetween(Clocks):
+    """Signal handlers, which come in between any two instructions: they mint, end the minter, or raise
+    an exception.  No id is handed out twice."""
+
+    def interrupt(self, handler, but_in=()):
+        """Mints over some ticks, once for each place where handler(minting, minted) is called."""
+        for place in range(1, 10_000):
+            self.wall_us = START
+            minting = self.minting(LAYOUTS[0].format("continue"))
+            minted = []
+            calls = 0
+
+            def trace(frame, event, argument):
+                nonlocal calls
+                if frame.f_code.co_filename != _core.__file__ or frame.f_code.co_name in but_in:
+                    return None
+                frame.f_trace_opcodes = True
+                if event == "opcode":
+                    calls += 1
+                    if calls == place:
+                        handler(minting, minted)
+                return trace
+
+            for step in range(12):
+                try:
+                    if step in (2, 3, 4):  # the fast path, and the next tick
+                        sys.settrace(trace)
+                    minted.append(self.next(minting))
+                except (Interrupted, Closed):
+                    pass
+                finally:
+                    sys.settrace(None)
+                if step == 8:
+                    self.wall_us += 10_000
+            self.assertEqual(len(set(minted)), len(minted), place)
+            if calls < place:
+                self.assertGreater(place, 100)
+                return
+
+    def test_that_mint(self):
+        def mint(minting, minted):
+            try:
+                minted.append(self.next(minting))
+            except RuntimeError as error:
+                self.assertIn("reentrant", str(error))
+
+        self.interrupt(mint)
+
+    def test_that_close(self):
+        def close(minting, minted):
+            minting._stop()
+
+        self.interrupt(close)
+
+    def test_that_raise(self):
+        def fail(minting, minted):
+            raise Interrupted
+
+        self.interrupt(fail, but_in=["_claim"])  # its "finally" has no call, after which they come
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 as a superuser who may create databases and roles there."""
 
 import asyncio
+import atexit
 import gc
 import multiprocessing
 import os
@@ -83,6 +84,13 @@ class WithServer(unittest.TestCase):
         return self.sql(
             f"""SELECT count(*) FROM "a %{{s}}".flake_leases
             WHERE owner LIKE '{owner}%' AND expires_at > pg_catalog.clock_timestamp()"""
+        )
+
+    def cut(self):
+        """Ends the connections of minters and prefetches."""
+        self.sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'flakeid' AND datname = current_database()"
         )
 
     def owner_of(self, owner):
@@ -186,9 +194,9 @@ class TestMinter(WithServer):
         options = "options='-c default_transaction_read_only=on -c synchronous_commit=off'"
         with Minter(options, ttl=3, owner="anew", on_event=events.append) as ids:
             ids.next()
-            self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'flakeid' AND datname = current_database()")
-            wait_until(lambda: len(events) > 2, "renewed")
-            self.assertEqual([event.name for event in events[:3]], ["leased", "renew_failed", "renewed"])
+            self.cut()
+            wait_until(lambda: len(events) > 1, "renewed")
+            self.assertEqual([event.name for event in events[:2]], ["leased", "renewed"])
 
     def test_extension_is_dropped(self):
         """Nothing is minted of a lease from when that is known."""
@@ -233,12 +241,71 @@ class TestMinter(WithServer):
         self.assertEqual([event.name for event in events], ["leased", "renew_failed", "renewed", "released"])
 
     def test_connection_is_cut(self):
+        """As by a failover: it is renewed long before a third of the lease is over, but not more
+        often than once a second."""
         events = []
-        with Minter(ttl=3, owner="cut", on_event=events.append) as ids:
-            self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'flakeid' AND datname = current_database()")
-            wait_until(lambda: events[-1].name == "renewed", "renewed")
-            self.assertEqual([event.name for event in events[1:]], ["renew_failed", "renewed"])
+        with Minter(ttl=300, first_ttl=300, owner="cut", on_event=events.append) as ids:
+            ends = time.monotonic() + 2.5
+            while time.monotonic() < ends:
+                self.cut()
+                time.sleep(0.05)
             ids.next()
+        names = [event.name for event in events]
+        # The renewal can be cut off, too.
+        self.assertIn(names.count("renewed") + names.count("renew_failed"), (1, 2, 3), names)
+        self.assertNotIn("lost", names)
+
+    def test_new_lease_that_fails(self):
+        """Attempts to lease anew are told, too; those for the first lease are not."""
+        events = []
+        self.sql("BEGIN")
+        self.sql('LOCK TABLE "a %{s}".flake_leases IN ACCESS EXCLUSIVE MODE')
+        with mock.patch("flakeid._driver.PATIENCE", 0.2), Minter(ttl=1, on_event=events.append) as ids:
+            self.assertEqual(events, [])
+            self.sql("ROLLBACK")
+            wait_until(lambda: events, "leased")
+            self.sql("BEGIN")
+            self.sql('LOCK TABLE "a %{s}".flake_leases IN ACCESS EXCLUSIVE MODE')
+            wait_until(lambda: [event.name for event in events][-2:] == ["lost", "renew_failed"], "a new lease fails")
+            self.sql("ROLLBACK")
+        self.assertEqual(events[0].name, "leased")
+
+    def test_generator_made_anew(self):
+        """P2 is about ids of one layout."""
+        events = []
+        name = self.generator("anew", "ts:41 shard:3 seq:10 epoch=2026-01-01")
+        with Minter(ttl=1, generator=name, on_event=events.append) as ids:
+            ids.next()
+            self.sql("DROP SEQUENCE public.anew")
+            self.generator("anew", "ts:41 shard:5 seq:8 epoch=2026-01-01")
+            wait_until(lambda: events[-1].name == "renew_failed", "a new lease is refused")
+            self.assertIsInstance(events[-1].error, flakeid.UnsupportedLayout)
+            with self.assertRaisesRegex(flakeid.LeaseExpired, "another layout"):
+                ids.next()
+            self.assertEqual(self.sql("SELECT count(*) FROM \"a %{s}\".flake_leases WHERE generator = 'public.anew'::regclass"), 0)
+
+    def test_generator_by_oid(self):
+        oid = self.sql("SELECT '\"a %{s}\".flake_default'::regclass::oid")
+        with Minter(generator=str(oid)) as ids, Prefetch(generator=str(oid), shard=5) as fetched:
+            ids.next()
+            fetched.next()
+
+    def test_leaves_nothing_behind(self):
+        """No thread, no file descriptor, no callback."""
+        def count():
+            gc.collect()
+            return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0, threading.active_count()
+
+        with Minter() as ids:
+            ids.next()
+        before = count(), atexit._ncallbacks()
+        for _ in range(3):
+            with Minter() as ids, Prefetch(shard=5) as fetched:
+                ids.next()
+                fetched.next()
+        with self.assertRaises(flakeid.NoGenerator):
+            Minter(generator="nobody")
+        wait_until(lambda: (count(), atexit._ncallbacks()) == before, "nothing is left")
 
     def test_errors_at_once(self):
         self.generator("no_time", "seq:50 shard:5")
@@ -335,6 +402,23 @@ class TestMinter(WithServer):
             ids.next()
 
 
+    def test_signal_handlers(self):
+        """One that closes the minter in the midst of it does not wait for itself."""
+        code = """if True:
+            import flakeid, signal
+            ids = flakeid.Minter(owner='by signal')
+            signal.signal(signal.SIGALRM, lambda *_: ids.close())
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            try:
+                while True:
+                    ids.next()
+            except flakeid.Closed:
+                print('closed')
+        """
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd="/")
+        self.assertEqual((run.stdout, run.stderr), ("closed\n", ""))
+
+
 class TestProcesses(WithServer):
     def test_forked_workers(self):
         """As servers that load the application and then fork: each worker has a minter of its own."""
@@ -357,6 +441,7 @@ class TestProcesses(WithServer):
         self.assertEqual(self.held("worker"), 0)
 
     def test_children_cannot_use_what_is_the_parents(self):
+        unopened = AsyncMinter()
         with Minter() as ids, Prefetch(shard=5) as fetched:
             ids.next()
             fetched.next()
@@ -364,7 +449,8 @@ class TestProcesses(WithServer):
             if child == 0:
                 status = 1
                 try:
-                    for call in (ids.next, ids.close, fetched.next, fetched.close, lambda: ids.next_n(2)):
+                    later = lambda: asyncio.run(unopened.open())  # noqa: E731
+                    for call in (ids.next, ids.close, fetched.next, fetched.close, lambda: ids.next_n(2), later):
                         try:
                             call()
                             status = 2
@@ -427,9 +513,22 @@ class TestPrefetch(WithServer):
         with Prefetch(shard=10, batch=1) as ids:
             ids.next()
             wait_until(lambda: ids._request.done(), "the request")
-            self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'flakeid' AND datname = current_database()")
+            self.cut()
             for _ in range(3):
                 ids.next()
+
+    def test_closed_meanwhile(self):
+        ids = Prefetch(shard=10)
+        check = ids._check
+
+        def check_and_close():
+            ids._check = check
+            check()
+            ids.close()
+
+        ids._check = check_and_close
+        with self.assertRaises(flakeid.Closed):
+            ids.next()
 
     def test_errors(self):
         for error, options in (
@@ -497,6 +596,18 @@ class TestAsync(WithServer):
         self.sql('LOCK TABLE "a %{s}".flake_leases IN ACCESS EXCLUSIVE MODE')
         asyncio.run(asyncio.wait_for(run(), 60))
         self.assertEqual(self.held("canceled"), 0)
+
+    def test_connection_is_cut(self):
+        async def run():
+            events = []
+            async with AsyncMinter(ttl=300, first_ttl=300, on_event=events.append) as ids:
+                self.cut()
+                while len(events) < 2:
+                    await asyncio.sleep(0.02)
+                await ids.next()
+            self.assertEqual([event.name for event in events], ["leased", "renewed", "released"])
+
+        asyncio.run(asyncio.wait_for(run(), 60))
 
     def test_close_that_is_canceled(self):
         async def run():

@@ -23,10 +23,15 @@ flakeid_connection_init(Connection *connection, const char *conninfo,
 						const char *generator, flakeid_error *error)
 {
 	char	   *why = NULL;
-	PQconninfoOption *options = PQconninfoParse(conninfo, &why);
+	PQconninfoOption *options;
 
 	memset(connection, 0, sizeof(*connection));
 	flakeid_connection_no_hurry(connection);
+	if (conninfo == NULL)
+		return fail_argument(error, "the connection string is NULL");
+	if (generator != NULL && *generator == '\0')
+		return fail_argument(error, "generator must not be empty");
+	options = PQconninfoParse(conninfo, &why);
 	if (options == NULL)
 	{
 		(void) fail_argument(error, "%.*s", why != NULL ? (int) strcspn(why, "\n") : 13,

@@ -23,7 +23,8 @@
 /* An attempt to reach the server takes no longer. */
 #define ATTEMPT_NS		(10 * NS_PER_SECOND)
 
-#define SCHEMA_LEN		160		/* an identifier of 63 bytes, quoted */
+#define SCHEMA_LEN		160		/* an identifier of 63 bytes, quoted: each may
+								 * be a quote, which is doubled */
 
 typedef struct Connection
 {

@@ -59,13 +59,13 @@ take_options(flakeid_pq_minter *minter, const flakeid_pq_minter_options *options
 
 	minter->ttl = options->ttl;
 	minter->first_ttl = options->first_ttl < options->ttl ? options->first_ttl : options->ttl;
-	minter->max_ahead_us = (int64_t) (options->max_ahead * (double) US_PER_SECOND);
 	minter->on_event = options->on_event;
 	minter->argument = options->argument;
 	if ((code = check_seconds("ttl", options->ttl, 1, 86400, error)) != FLAKEID_OK ||
 		(code = check_seconds("first_ttl", options->first_ttl, 1, 86400, error)) != FLAKEID_OK ||
 		(code = check_seconds("max_ahead", options->max_ahead, 0, 3600, error)) != FLAKEID_OK)
 		return code;
+	minter->max_ahead_us = (int64_t) (options->max_ahead * (double) US_PER_SECOND);
 	if (options->owner != NULL)
 	{
 		if (*options->owner == '\0' || strlen(options->owner) > MAX_OWNER_PREFIX)

@@ -3,9 +3,9 @@
  * prefetch.c
  *	  Ids that the database mints, fetched in batches before they are wanted.
  *
- * A thread asks for the next batch when half of the present one is used; one request is
- * under way at a time.  So there are two batches at most, and the ids of each
- * ascend.
+ * A thread asks for the next batch when half of the present one is used and somebody
+ * wants an id; one request is under way at a time.  So there are two batches at most, and
+ * the ids of each ascend.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -39,6 +39,7 @@ struct flakeid_pq_prefetch
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	Batch		batches[2];		/* the present one, and the next one */
+	bool		is_wanted;		/* the next one, by somebody who takes an id */
 	bool		is_closing;
 	bool		is_tried;
 	int64_t		next_ns;		/* not to be asked before, after a failure */
@@ -82,13 +83,25 @@ tidy(flakeid_pq_prefetch *prefetch)
 	}
 }
 
-/* Whether half of the batch is used, and the next one is not there.  Needs the mutex. */
+/*
+ * Whether half of the batch is used, and the next one is not there.  To be called after
+ * tidy().
+ */
 static bool
-is_wanted(flakeid_pq_prefetch *prefetch)
+is_low(const flakeid_pq_prefetch *prefetch)
 {
-	tidy(prefetch);
 	return left_in(&prefetch->batches[1]) == 0 &&
 		left_in(&prefetch->batches[0]) <= prefetch->batch / 2;
+}
+
+/* Has the thread fetch a batch, if it is low.  Needs the mutex. */
+static void
+want(flakeid_pq_prefetch *prefetch)
+{
+	if (prefetch->is_wanted || !is_low(prefetch))
+		return;
+	prefetch->is_wanted = true;
+	pthread_cond_broadcast(&prefetch->changed);
 }
 
 static flakeid_code
@@ -113,10 +126,8 @@ fetch(flakeid_pq_prefetch *prefetch, Batch *batch, flakeid_error *error)
 									  3, params, error);
 	if (result == NULL)
 	{
-		/* What leases say by these */
-		if (error->code == FLAKEID_NO_SHARD_LEFT)
-			error->code = FLAKEID_TOO_FAR_AHEAD;
-		else if (strcmp(error->sqlstate, "22003") == 0)
+		/* Leases mean something else by these SQLSTATEs. */
+		if (error->code == FLAKEID_NO_SHARD_LEFT || error->code == FLAKEID_LIFETIME_OVER)
 			error->code = FLAKEID_SERVER_ERROR;
 		return error->code;
 	}
@@ -138,13 +149,14 @@ run(void *argument)
 	while (!prefetch->is_closing)
 	{
 		int64_t		wait_ns = prefetch->next_ns - flakeid_steady_ns();
-		bool		wanted = is_wanted(prefetch);
 		Batch		batch;
 		flakeid_error error;
 		flakeid_code code;
 
-		if (!wanted)
+		tidy(prefetch);
+		if (!prefetch->is_wanted || !is_low(prefetch))
 		{
+			prefetch->is_wanted = false;
 			(void) pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
 			continue;
 		}
@@ -161,6 +173,7 @@ run(void *argument)
 		 * meanwhile.
 		 */
 		batch = prefetch->batches[1];
+		prefetch->is_wanted = false;
 		pthread_mutex_unlock(&prefetch->mutex);
 		code = fetch(prefetch, &batch, &error);
 		if (code != FLAKEID_OK)
@@ -207,14 +220,16 @@ flakeid_pq_prefetch_open(const char *conninfo, const flakeid_pq_prefetch_options
 	if (options->batch < 1 || options->batch > MAX_BATCH)
 		return fail_argument(error, "batch must be from 1 to %d, and is %d", MAX_BATCH,
 							 options->batch);
-	if (!(options->expires > 0))
-		return fail_argument(error, "expires must be positive");
+	if (!(options->expires >= 0.001))
+		return fail_argument(error, "expires must be at least 0.001 seconds, and is %g",
+							 options->expires);
 	prefetch = calloc(1, sizeof(*prefetch));
 	if (prefetch == NULL)
 		return fail_argument(error, "out of memory");
 	prefetch->process = flakeid_process();
 	prefetch->shard = options->shard;
 	prefetch->batch = options->batch;
+	prefetch->is_wanted = true;
 	prefetch->expires_ns = flakeid_pq_timeout_ns(options->expires);
 	size = (size_t) options->batch * sizeof(int64_t);
 	prefetch->batches[0].ids = malloc(size);
@@ -265,13 +280,15 @@ flakeid_pq_prefetch_next(flakeid_pq_prefetch *prefetch, double timeout, int64_t 
 		Batch	   *present = &prefetch->batches[0];
 		int64_t		left_ns;
 
-		if (is_wanted(prefetch))
-			pthread_cond_broadcast(&prefetch->changed);
+		tidy(prefetch);
 		if (left_in(present) > 0)
 		{
 			*id = present->ids[present->used++];
+			tidy(prefetch);
+			want(prefetch);
 			break;
 		}
+		want(prefetch);
 		left_ns = until_ns - flakeid_steady_ns();
 		if (left_ns > 0)
 		{

@@ -172,7 +172,7 @@ ask_for_lease(flakeid_pq_minter *minter, flakeid_error *error)
 		(code = read_layout(minter, error)) != FLAKEID_OK ||
 		(code = choose_owner(minter, error)) != FLAKEID_OK)
 		return code;
-	snprintf(ttl, sizeof(ttl), "%.6f", minter->was_leased ? minter->ttl : minter->first_ttl);
+	snprintf(ttl, sizeof(ttl), "%.6f", minter->first_ttl);
 	sent_ns = flakeid_steady_ns();
 	result = flakeid_connection_query(&minter->connection,
 									  "SELECT l.shard, " MICROSECONDS("l.not_before") ", "
@@ -205,6 +205,9 @@ lease(flakeid_pq_minter *minter)
 
 	if (ask_for_lease(minter, &error) != FLAKEID_OK)
 	{
+		/* Of the first lease, the caller of open() has the error. */
+		if (minter->was_leased)
+			tell(minter, FLAKEID_EVENT_RENEW_FAILED, &error);
 		try_later(minter, &error);
 		return;
 	}
@@ -338,10 +341,20 @@ release(flakeid_pq_minter *minter)
 	}
 }
 
+/* Renews at once, but not earlier than a second after the latest answer was asked for. */
+static void
+renew_soon(flakeid_pq_minter *minter)
+{
+	int64_t		soon_ns = minter->asked_ns + NS_PER_SECOND;
+
+	if (soon_ns < minter->next_ns)
+		minter->next_ns = soon_ns;
+}
+
 /*
  * Waits so long, or until there is news: from those who wait for a lease or close the
- * minter, or from the server.  If the connection has broken, as by a failover, renews at
- * once.
+ * minter, or from the server.  If the connection has broken, as by a failover, whoever
+ * answers now may not know the lease.
  */
 static void
 wait_for_news(flakeid_pq_minter *minter, int64_t ns)
@@ -361,21 +374,16 @@ wait_for_news(flakeid_pq_minter *minter, int64_t ns)
 		(void) !read(minter->wake[0], bytes, sizeof(bytes));
 	}
 	if (news[1].revents != 0 && flakeid_connection_is_broken(&minter->connection))
-		minter->next_ns = flakeid_steady_ns();
+		renew_soon(minter);
 }
 
-/*
- * If the lease is over by the wall clock, or its ids are used up, before the deadline,
- * renews at once, and at most once a second.
- */
+/* The lease may be over by the wall clock, or its ids used up, before the deadline. */
 static void
 heed_misses(flakeid_pq_minter *minter)
 {
-	int64_t		soon_ns = minter->asked_ns + NS_PER_SECOND;
-
 	if (__atomic_exchange_n(&minter->is_missed, false, __ATOMIC_RELAXED) &&
-		minter->is_leased && minter->failures == 0 && soon_ns < minter->next_ns)
-		minter->next_ns = soon_ns;
+		minter->is_leased && minter->failures == 0)
+		renew_soon(minter);
 }
 
 static bool

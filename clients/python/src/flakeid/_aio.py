@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from types import TracebackType
-from typing import AsyncIterator, Callable, List, Optional, Type
+from typing import Callable, List, Optional
 
 from ._core import Minting, after, forked
 from ._driver import connection_parameters, has_async
 from ._errors import FlakeidError, NotConnected
 from ._keeper import Event, Keeper, Seconds, Steps, check_seconds
-from ._minter import CLOSE_WITHIN, at_exit, check_count
+from ._minter import CLOSE_WITHIN, Minter, at_exit, check_count
 from ._runner import AsyncRunner, Runner, in_thread
+from ._usage import Awaited
 
 
-class AsyncMinter(Minting):
+class AsyncMinter(Awaited, Minting):
     """Mints ids in this process's memory, for coroutines: ``async with AsyncMinter(dsn) as ids``.
 
     Takes what Minter takes, and raises what it raises.  Nothing happens before ``async with`` or
@@ -45,6 +45,8 @@ class AsyncMinter(Minting):
 
     async def open(self) -> AsyncMinter:
         """Begins to lease, and waits for the first attempt, as making a Minter does."""
+        if not self._birth.is_here():
+            raise forked("minter")
         if self._task is None:
             loop = asyncio.get_running_loop()
             attempted = asyncio.Event()
@@ -60,7 +62,7 @@ class AsyncMinter(Minting):
             else:
                 blocking = Runner(self._parameters)
                 self._wake_keeper = blocking.wake
-                self._thread, self._task = in_thread(lambda: blocking.run(self._keeper.run()))
+                self._thread, self._task = in_thread(lambda: Minter._run(blocking, self._keeper))
             try:
                 await attempted.wait()
             except BaseException:  # canceled: nobody will have it
@@ -91,13 +93,6 @@ class AsyncMinter(Minting):
     async def next_str(self, timeout: float = 1.0) -> str:
         """next() as decimal digits, for JSON."""
         return str(await self.next(timeout))
-
-    def __aiter__(self) -> AsyncIterator[int]:
-        """Ids without end, each as by next()."""
-        return self
-
-    async def __anext__(self) -> int:
-        return await self.next()
 
     async def _claim_within(self, n: int, timeout: float) -> List[int]:
         until = after(timeout)
@@ -139,11 +134,3 @@ class AsyncMinter(Minting):
 
     async def __aenter__(self) -> AsyncMinter:
         return await self.open()
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        await self.close()

@@ -1,11 +1,16 @@
 """Minting from a lease, without any I/O: rules P1 to P4 and P6 of docs/clients.md.
 
-A *packed* value is tick << sequence bits | sequence.  ``_Minting`` keeps the last one that was
-handed out, as an id and its tick, under a lock; the keeper (_keeper.py) gives it leases.
+A *packed* value is tick << sequence bits | sequence.  ``Minting`` keeps the last one that was
+handed out, as its tick and what is left of that tick, under a lock; the keeper (_keeper.py) gives
+it leases.
 
 The fast path is for one more id of the tick of the last one.  All that is compared for it was
 computed when that tick was entered: the readings of the wall clock for which the tick is neither
 over nor too far ahead, and the deadline.
+
+A signal handler, or a finalizer, can come in between any two steps, and can raise an exception
+there.  So an id is taken by one call, next(), the other path changes what there is to be taken
+by one assignment, and the lock lets its own thread in again.
 """
 
 from __future__ import annotations
@@ -13,7 +18,8 @@ from __future__ import annotations
 import random
 import threading
 from datetime import datetime, timezone
-from typing import Callable, List, Optional
+from operator import length_hint
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from ._errors import (
     Closed,
@@ -31,6 +37,8 @@ from ._process import Birth, boottime_ns, wall_ns
 
 # How often to look whether a lease has come, or has got longer, in seconds.
 _LOOK_AGAIN = 0.01
+
+_NO_IDS: Iterator[int] = iter(())
 
 # Waiting for the clock, look at it at least this often: it may be set meanwhile.
 _LONGEST_PAUSE = 1.0
@@ -64,7 +72,8 @@ class Minting:
     def __init__(self, max_ahead_us: int) -> None:
         self._birth = Birth()
         self._page = self._birth.page
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_claiming = False
         self._max_ahead_us = max_ahead_us
         self._wake_keeper: Callable[[], None] = lambda: None
         self._closed = False
@@ -80,14 +89,12 @@ class Minting:
         self._end_tick = 0
         self._deadline = 0  # by boottime_ns()
 
-        # The last id
-        self._id = 0
-        self._tick = 0
+        # The last tick, its last id, and the ids of it that are left
+        self._at: Tuple[int, int, Iterator[int]] = (0, 0, _NO_IDS)
+        self._step = 0
         self._minted = False  # any of this lease
 
         # For the fast path
-        self._step = 0
-        self._tick_last_id = 0
         self._from = 0  # by wall_ns(), in which nothing is from 0 to before 0
         self._upto = 0
 
@@ -99,79 +106,95 @@ class Minting:
             raise forked("minter")
         with self._lock:
             if self._from <= wall_ns() < self._upto and boottime_ns() < self._deadline:
-                id = self._id + self._step
-                if id <= self._tick_last_id:
-                    self._id = id
-                    return id
+                return next(self._at[2], None)
         return None
+
+    def __reduce__(self) -> Any:
+        """Both would mint the same ids (P3)."""
+        raise TypeError("a minter can be neither copied nor pickled: make one of its own")
 
     def _claim(self, n: int) -> List[int]:
         """The next n ids; raises what keeps them from being minted."""
         if not self._birth.is_here():
             raise forked("minter")
         with self._lock:
-            if self._closed:
-                raise Closed("the minter was closed")
-            layout = self._layout
-            if layout is None or not self._leased or boottime_ns() >= self._deadline:
-                self._wake_keeper()
-                raise self._no_lease()
+            if self._is_claiming:
+                raise RuntimeError("reentrant call of a minter, as by a signal handler")
+            try:
+                self._is_claiming = True
+                return self._claim_locked(n)
+            finally:
+                self._is_claiming = False
 
-            bits = layout.sequence_bits
-            now_us = wall_ns() // 1000
-            clock = (now_us - layout.epoch_us) // layout.unit_us
-            ahead = self._max_ahead_us // layout.unit_us
-            if clock < self._first_tick - ahead:
-                starts_us = layout.epoch_us + self._first_tick * layout.unit_us
-                raise self._not_yet(starts_us - ahead * layout.unit_us - now_us, starts_us)
+    def _claim_locked(self, n: int) -> List[int]:
+        self._from = self._upto = 0
+        if self._closed:
+            raise Closed("the minter was closed")
+        layout = self._layout
+        if layout is None or not self._leased or boottime_ns() >= self._deadline:
+            self._wake_keeper()
+            raise self._no_lease()
 
-            first = self._first_after(layout, clock, n)
-            last = first + n - 1
-            tick = last >> bits
-            if tick > clock + ahead:
-                if (n - 1) >> bits > ahead:
-                    raise InvalidArgument(
-                        f"cannot mint {n} ids at once",
-                        'They would take up more of the layout\'s time than "max_ahead" allows.',
-                        "Ask for fewer ids at once.",
-                    )
-                begins_us = layout.epoch_us + (tick - ahead) * layout.unit_us
-                raise self._too_far_ahead(begins_us - now_us)
-            if tick > layout.max_tick:
-                raise LifetimeOver(
-                    f'the lifetime of layout "{layout}" is over',
-                    hint="Check this machine's clock. If it is right, ids must come from a layout with a later epoch.",
+        bits = layout.sequence_bits
+        now_us = wall_ns() // 1000
+        clock = (now_us - layout.epoch_us) // layout.unit_us
+        ahead = self._max_ahead_us // layout.unit_us
+        first = self._first_after(layout, clock, n)
+        last = first + n - 1
+        tick = last >> bits
+        if tick > layout.max_tick:
+            raise LifetimeOver(
+                f'the lifetime of layout "{layout}" is over',
+                hint="Check this machine's clock. If it is right, ids must come from a layout with a later epoch.",
+            )
+        if clock < self._first_tick - ahead:
+            starts_us = layout.epoch_us + self._first_tick * layout.unit_us
+            raise self._not_yet(starts_us - ahead * layout.unit_us - now_us, starts_us)
+        if tick > clock + ahead:
+            if (n - 1) >> bits > ahead:
+                raise InvalidArgument(
+                    f"cannot mint {n} ids at once",
+                    'They would take up more of the layout\'s time than "max_ahead" allows.',
+                    "Ask for fewer ids at once.",
                 )
-            if tick >= self._end_tick:
-                if not self._used_up:
-                    self._used_up = True
-                    self._wake_keeper()
-                error = self._no_lease()
-                if clock >= self._end_tick and self._failure is None:
-                    error.detail = f"By this machine's clock it is {_local(now_us)}, and the lease is over."
-                    error.hint = "Set this machine's clock right."
-                raise error
+            begins_us = layout.epoch_us + (tick - ahead) * layout.unit_us
+            raise self._too_far_ahead(begins_us - now_us)
+        if tick >= self._end_tick:
+            if not self._used_up:
+                self._used_up = True
+                self._wake_keeper()
+            error = self._no_lease()
+            if clock >= self._end_tick and self._failure is None:
+                error.detail = f"By this machine's clock it is {_local(now_us)}, and the lease is over."
+                error.hint = "Set this machine's clock right."
+            raise error
 
-            ids: List[int] = []
-            for each in range(first >> bits, tick + 1):
-                low = first & (layout.ids_per_tick - 1) if each == first >> bits else 0
-                high = last & (layout.ids_per_tick - 1) if each == tick else layout.ids_per_tick - 1
-                start = layout.compose(each, low, self._image)
-                ids.extend(range(start, start + (high - low + 1) * self._step, self._step))
+        ids: List[int] = []
+        for each in range(first >> bits, tick + 1):
+            low = first & (layout.ids_per_tick - 1) if each == first >> bits else 0
+            high = last & (layout.ids_per_tick - 1) if each == tick else layout.ids_per_tick - 1
+            start = layout.compose(each, low, self._image)
+            ids.extend(range(start, start + (high - low + 1) * self._step, self._step))
 
-            self._id = ids[-1]
-            self._tick = tick
-            self._minted = True
-            self._tick_last_id = layout.compose(tick, layout.ids_per_tick - 1, self._image)
-            self._from = (layout.epoch_us + (tick - ahead) * layout.unit_us) * 1000
-            self._upto = (layout.epoch_us + (tick + 1) * layout.unit_us) * 1000
-            return ids
+        tick_last_id = layout.compose(tick, layout.ids_per_tick - 1, self._image)
+        rest = iter(range(ids[-1] + self._step, tick_last_id + 1, self._step))
+        begins_ns = (layout.epoch_us + (tick - ahead) * layout.unit_us) * 1000
+        ends_ns = (layout.epoch_us + (tick + 1) * layout.unit_us) * 1000
+        if self._closed:
+            raise Closed("the minter was closed")
+        self._minted = True
+        self._at = (tick, tick_last_id, rest)
+        self._from = begins_ns
+        self._upto = ends_ns
+        return ids
 
     def _first_after(self, layout: Layout, clock: int, n: int) -> int:
         """The first of the next n packed values (P2).  Where the sequence of a new tick begins is the
         layout's choice, unless the ids would then run into the next tick, as in the server."""
-        last = self._tick << layout.sequence_bits | layout.sequence(self._id)
-        if clock <= self._tick:
+        last_tick, tick_last_id, rest = self._at
+        last_id = tick_last_id - length_hint(rest) * self._step
+        last = last_tick << layout.sequence_bits | layout.sequence(last_id)
+        if clock <= last_tick:
             return last + 1
         sequence = 0
         if layout.start == "continue":
@@ -238,18 +261,18 @@ class Minting:
         """Begins with a lease."""
         with self._lock:
             first_tick = -((layout.epoch_us - not_before_us) // layout.unit_us)
-            same = self._layout == layout
             # P2: as if all of the tick before had been minted; of the lease before, its last tick.
-            self._tick = max(first_tick - 1, self._tick) if same else first_tick - 1
+            tick = first_tick - 1 if self._layout is None else max(first_tick - 1, self._at[0])
+            self._leased = False
+            self._from = self._upto = 0
             self._layout = layout
             self._image = layout.shard_image(shard)
             self._step = 1 << layout.sequence_shift
-            self._id = layout.compose(self._tick, layout.ids_per_tick - 1, self._image)
+            self._at = (tick, layout.compose(tick, layout.ids_per_tick - 1, self._image), _NO_IDS)
             self._first_tick = first_tick
             self._minted = False
-            self._from = self._upto = 0
-            self._leased = True
             self._set_end(layout, expires_at_us, deadline)
+            self._leased = True
 
     def _extend(self, expires_at_us: int, deadline: int) -> None:
         """The lease was renewed."""
@@ -282,6 +305,7 @@ class Minting:
         with self._lock:
             was_closed, self._closed = self._closed, True
             self._from = self._upto = 0
+            self._at = (*self._at[:2], _NO_IDS)
             return not was_closed
 
     def _last_time_us(self) -> Optional[int]:
@@ -289,4 +313,4 @@ class Minting:
         with self._lock:
             if self._layout is None or not self._minted:
                 return None
-            return self._layout.epoch_us + self._tick * self._layout.unit_us
+            return self._layout.epoch_us + self._at[0] * self._layout.unit_us

@@ -103,6 +103,18 @@ def _hang_up(connection: Any) -> None:
         pass
 
 
+def _is_broken(connection: Any) -> bool:
+    """Whether a connection, of either driver, is over.  For one that is idle, and has news."""
+    try:
+        if hasattr(connection, "pgconn"):
+            connection.pgconn.consume_input()
+        else:
+            connection.poll()
+    except driver().Error:
+        return True
+    return bool(connection.closed)
+
+
 class Connection:
     """A connection, in autocommit mode; for one thread."""
 
@@ -131,6 +143,14 @@ class Connection:
             raise _failed(error) from error
         finally:
             watchdog.cancel()
+
+    def fileno(self) -> int:
+        """For waiting until there is news, while nothing is asked; -1 if it is known to be over."""
+        return -1 if self._connection.closed else int(self._connection.fileno())
+
+    def is_broken(self) -> bool:
+        """With such news: whether it is over."""
+        return _is_broken(self._connection)
 
     def close(self) -> None:
         try:
@@ -165,6 +185,12 @@ class AsyncConnection:
             raise _failed(error) from error
         finally:
             watchdog.cancel()
+
+    def fileno(self) -> int:
+        return -1 if self._connection.closed else int(self._connection.fileno())
+
+    def is_broken(self) -> bool:
+        return _is_broken(self._connection)
 
     async def close(self) -> None:
         try:

@@ -37,7 +37,7 @@ _SECOND = 1_000_000_000
 _LONGEST_DELAY = 10 * _SECOND
 
 # No answer, or the server's farewell
-_NO_CONNECTION = ("08", "57P01", "57P02", "57P03")
+_NO_CONNECTION = ("08", "57P0")
 
 # At the first lease these are raised at once.
 AT_ONCE = (NotPermitted, NotInstalled, NoGenerator, UnsupportedLayout, InvalidArgument)
@@ -49,8 +49,8 @@ Seconds = Union[int, float, timedelta]
 class Event:
     """What ``on_event`` is told.
 
-    ``name`` is "leased", "renewed", "renew_failed", "lost" or "released"; ``shard`` is the
-    lease's; ``not_before_us`` and ``expires_at_us`` are its times in microseconds since 1970, by
+    ``name`` is "leased", "renewed", "renew_failed" (also of an attempt to lease anew), "lost" or
+    "released"; ``shard`` is the lease's; ``not_before_us`` and ``expires_at_us`` are its times in microseconds since 1970, by
     the server's clock; ``error`` is what has failed, of "renew_failed" and "lost", or None.
     """
 
@@ -77,7 +77,8 @@ class Query(NamedTuple):
 
 
 class Sleep(NamedTuple):
-    """Wait until boottime_ns() is that, or somebody wakes the keeper."""
+    """Wait until boottime_ns() is that, somebody wakes the keeper, or there is news of the
+    connection; whether it has broken.  Then there is none any more."""
 
     until: int
 
@@ -233,6 +234,8 @@ class Keeper:
                     self.first_error = error
                     break
                 self._note_attempt()
+                if self._minting._layout is not None:  # the first lease is next()'s to tell
+                    self._tell("renew_failed", error)
                 yield Disconnect()
                 yield from self._back_off()
             else:
@@ -299,13 +302,22 @@ class Keeper:
         self._oid, text = rows[0]
         if text is None:
             raise self._unsupported(name, "Its ids are wide.")
-        layout = Layout.parse(text)
+        try:
+            layout = Layout.parse(text)
+        except InvalidArgument:
+            raise self._unsupported(name, f'Its layout, "{text}", is of a later version.') from None
         if layout.is_uuid:
             raise self._unsupported(name, "Its ids are UUIDs.")
         if not layout.has_time:
             raise self._unsupported(name, f'Its layout, "{layout}", has no time.')
         if layout.max_shard == 0:
             raise self._unsupported(name, f'Its layout, "{layout}", has no shards.')
+        if self._minting._layout not in (None, layout):  # P2
+            raise UnsupportedLayout(
+                f'generator "{name}" has another layout now',
+                f'It was "{self._minting._layout}", and is "{layout}".',
+                "Make a new minter.",
+            )
         return layout
 
     def _unsupported(self, name: str, detail: str) -> UnsupportedLayout:
@@ -339,7 +351,9 @@ class Keeper:
                 until = min(until, self._asked_at + _SECOND)
             if boottime_ns() >= until:
                 return
-            yield Sleep(until)
+            is_broken = yield Sleep(until)
+            if is_broken:  # as by a failover: whoever answers now may not know the lease
+                self._renew_at = min(self._renew_at, self._asked_at + _SECOND)
 
     def _hold(self) -> Steps:
         """Renews until the lease is lost, or the minter closed."""
@@ -371,6 +385,7 @@ class Keeper:
             self._tell("renewed")
             self._minting._extend(expires_at_us, self._deadline)
         self._minting._drop()
+        yield Disconnect()  # it may have slept with the machine
         self._tell("lost", self._minting._failure)
 
     # Giving back
@@ -385,8 +400,8 @@ class Keeper:
         last_us = minting._last_time_us()
         after_us = 0 if last_us is None else last_us + 1
         try:
-            yield from self._connect()
             for attempt in range(2):
+                yield from self._connect()
                 rows = yield self._statement(_RELEASE, after_us / 1_000_000, self._owner, self._oid)
                 if rows[0][0] is not None:
                     if rows[0][0]:

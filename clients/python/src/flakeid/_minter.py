@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 import threading
 import time
 import weakref
-from types import TracebackType
-from typing import Any, Callable, Iterator, List, Optional, Type
+from typing import Any, Callable, List, Optional
 
 from ._core import Minting, after, forked
 from ._driver import connection_parameters
 from ._errors import FlakeidError, InvalidArgument
-from ._keeper import Event, Keeper, Seconds, check_seconds
+from ._keeper import Event, Keeper, Seconds, check_seconds, log
 from ._runner import Runner
+from ._usage import Blocking
 
 # How long close() and the interpreter's exit wait for the lease to be given back, in seconds.
 CLOSE_WITHIN = 15.0
@@ -26,20 +27,31 @@ _ATTEMPT_WITHIN = 60.0
 MAX_IDS_AT_ONCE = 1_000_000
 
 
+_owners: weakref.WeakSet[Any] = weakref.WeakSet()
+_registered_in: Optional[int] = None  # the process
+
+
+def _exit_all() -> None:
+    for owner in list(_owners):
+        try:
+            owner._exit()
+        except Exception:
+            log.exception("a minter could not be closed")
+
+
 def at_exit(owner: Any) -> None:
     """Has owner._exit() called when the process ends in good order, unless it is gone by then."""
-    reference = weakref.ref(owner)
-
-    def end() -> None:
-        alive = reference()
-        if alive is not None:
-            alive._exit()
-
-    atexit.register(end)
+    global _registered_in
+    _owners.add(owner)
+    if _registered_in == os.getpid():
+        return
+    if _registered_in is None:
+        atexit.register(_exit_all)  # and of its children
+    _registered_in = os.getpid()
     # A process of multiprocessing ends without atexit, before Python 3.13.
     util = sys.modules.get("multiprocessing.util")
     if util is not None and sys.modules["multiprocessing.process"].parent_process() is not None:
-        util.Finalize(None, end, exitpriority=100)
+        util.Finalize(None, _exit_all, exitpriority=100)
 
 
 def check_count(n: int) -> int:
@@ -48,15 +60,16 @@ def check_count(n: int) -> int:
     return n
 
 
-class Minter(Minting):
+class Minter(Blocking, Minting):
     """Mints ids in this process's memory, from a shard that it leases from the database.
 
     ``dsn`` is libpq's connection string, or "" for what is in the environment.  The options are
     those of docs/clients.md; lengths of time are seconds or timedeltas:
 
-    generator   default flake_default.  A name that has no schema is looked up by search_path
+    generator   default flake_default.  A name that has no schema is looked up by search_path; an
+                OID as text is taken, too
     ttl         how long a renewed lease lasts, 1 s to 1 day; default 5 minutes
-    first_ttl   how long the first lease lasts; default 30 s, or ttl if that is shorter
+    first_ttl   how long a new lease lasts before it is renewed; default 30 s, or ttl if that is shorter
     max_ahead   how far an id's time may be ahead of the clock, 0 to 1 hour; default 15 s
     owner       the beginning of the owner's name; default host and process
     on_event    a function that is told each Event, in the thread that renews
@@ -100,7 +113,10 @@ class Minter(Minting):
 
     @staticmethod
     def _run(runner: Runner, keeper: Keeper) -> None:
-        runner.run(keeper.run())
+        try:
+            runner.run(keeper.run())
+        finally:
+            runner.close()
 
     def next(self, timeout: float = 1.0) -> int:
         """The next id, greater than all before it of this minter.
@@ -124,13 +140,6 @@ class Minter(Minting):
     def next_str(self, timeout: float = 1.0) -> str:
         """next() as decimal digits, for JSON: JavaScript's numbers are exact only up to 2^53."""
         return str(self.next(timeout))
-
-    def __iter__(self) -> Iterator[int]:
-        """Ids without end, each as by next()."""
-        return self
-
-    def __next__(self) -> int:
-        return self.next()
 
     def _claim_within(self, n: int, timeout: float) -> List[int]:
         until = after(timeout)
@@ -157,14 +166,3 @@ class Minter(Minting):
     def _exit(self) -> None:
         if self._birth.is_here():
             self.close()
-
-    def __enter__(self) -> Minter:
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()

@@ -7,8 +7,7 @@ import threading
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for_futures
-from types import TracebackType
-from typing import Any, AsyncIterator, Callable, Deque, Generator, Iterator, List, Optional, Tuple, Type
+from typing import Any, Callable, Deque, Generator, List, Optional, Tuple
 
 from ._core import after, forked
 from ._driver import DatabaseFailed, connection_parameters, has_async
@@ -17,6 +16,7 @@ from ._keeper import Command, Connect, Disconnect, Query, Seconds, check_name, c
 from ._minter import check_count
 from ._process import Birth, boottime_ns
 from ._runner import AsyncRunner, Runner, in_thread
+from ._usage import Awaited, Blocking
 
 _IDS = """
 SELECT i FROM {schema}.flake_ids(%s::pg_catalog.int4, %s::pg_catalog.int4, %s::pg_catalog.regclass) AS i"""
@@ -95,7 +95,7 @@ class Fetching:
         return NotConnected(f"the database has not answered within {timeout:g} s")
 
 
-class Prefetch(Fetching):
+class Prefetch(Blocking, Fetching):
     """Hands out ids that the database has minted, fetched ahead by flake_ids() in batches.
 
     ``dsn`` is libpq's connection string.  The options are those of docs/clients.md:
@@ -132,6 +132,7 @@ class Prefetch(Fetching):
         while True:
             self._check()
             with self._lock:
+                self._check()  # the executor takes nothing more
                 id = self._take()
                 if self._is_low() and (self._request is None or self._request.done()):
                     self._request = self._executor.submit(self._runner.run, self._fetch())
@@ -151,34 +152,17 @@ class Prefetch(Fetching):
         """next() as decimal digits, for JSON."""
         return str(self.next(timeout))
 
-    def __iter__(self) -> Iterator[int]:
-        """Ids without end, each as by next()."""
-        return self
-
-    def __next__(self) -> int:
-        return self.next()
-
     def close(self) -> None:
         """Throws away the ids that are left, and closes the connection."""
         if not self._birth.is_here():
             raise forked(type(self).__name__)
-        self._closed = True
+        with self._lock:
+            self._closed = True
         self._executor.shutdown()
         self._runner.close()
 
-    def __enter__(self) -> Prefetch:
-        return self
 
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        self.close()
-
-
-class AsyncPrefetch(Fetching):
+class AsyncPrefetch(Awaited, Fetching):
     """The same for coroutines: ``async with AsyncPrefetch(dsn, shard=5) as ids``.
 
     Requests run in the event loop with psycopg (3), in a thread with psycopg2.
@@ -235,13 +219,6 @@ class AsyncPrefetch(Fetching):
         """next() as decimal digits, for JSON."""
         return str(await self.next(timeout))
 
-    def __aiter__(self) -> AsyncIterator[int]:
-        """Ids without end, each as by next()."""
-        return self
-
-    async def __anext__(self) -> int:
-        return await self.next()
-
     async def close(self) -> None:
         """Throws away the ids that are left, and closes the connection."""
         if not self._birth.is_here():
@@ -253,17 +230,6 @@ class AsyncPrefetch(Fetching):
             closing = self._close_runner()
             if closing is not None:
                 await closing
-
-    async def __aenter__(self) -> AsyncPrefetch:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        traceback: Optional[TracebackType],
-    ) -> None:
-        await self.close()
 
 
 def _look_at(request: asyncio.Future[Any]) -> None:

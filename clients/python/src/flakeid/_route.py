@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Union
+from typing import Callable, Union
 from uuid import UUID
 
 from ._errors import InvalidArgument
@@ -54,10 +54,16 @@ def xxh64_in_python(data: bytes) -> int:
     return digest ^ digest >> 32
 
 
-try:
-    from xxhash import xxh64_intdigest
-except ImportError:
-    xxh64_intdigest = xxh64_in_python  # type: ignore[assignment]
+def _fastest_xxh64() -> Callable[[bytes], int]:
+    try:
+        from xxhash import xxh64_intdigest
+    except ImportError:
+        return xxh64_in_python
+    fastest: Callable[[bytes], int] = xxh64_intdigest
+    return fastest
+
+
+_xxh64 = _fastest_xxh64()
 
 
 def shard_for(key: Union[int, str, UUID], shards: int) -> int:
@@ -86,4 +92,4 @@ def shard_for(key: Union[int, str, UUID], shards: int) -> int:
         data = key.bytes
     else:
         raise InvalidArgument(f"invalid key: {key!r}", "Keys are int, str and UUID.")
-    return int(xxh64_intdigest(data)) % shards
+    return _xxh64(data) % shards
