@@ -51,6 +51,7 @@ OBJS = \
 	src/sql/settled.o \
 	src/sql/columns.o \
 	src/sql/migrate_all.o \
+	src/sql/sequence_state.o \
 	src/sql/partition.o \
 	src/shard/lease.o \
 	src/shard/lease_search.o \
@@ -96,7 +97,6 @@ OBJS = \
 	src/trust/guard.o \
 	src/trust/lock_all.o \
 	src/trust/lock_trees.o \
-	src/trust/sequence_state.o \
 	src/trust/search.o \
 	src/trust/search_newest.o \
 	src/trust/plain_ids.o \

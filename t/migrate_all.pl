@@ -407,11 +407,14 @@ call_and_wait('moving', $session, 5);
 value(
 	$third, q(
 ALTER TABLE moving.a3 RENAME TO renamed));
-value($third,
+# That waits for the end of a transaction, or of the call.
+send_query($third,
 	'ALTER SCHEMA moving RENAME TO moved; CREATE SCHEMA moving CREATE TABLE bait (id serial)'
 );
+wait_for_waiters($node, 2);
 value($other, 'ROLLBACK');
 unlike((get_answer($session))[1], qr/ERROR/, 'schema renamed: no error');
+get_answer($third);
 is(states('moved'), '3 done', 'schema renamed: the schema that was meant');
 is(states('moving'), '1 to do',
 	'schema renamed: and not another of its name');

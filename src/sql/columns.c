@@ -267,17 +267,16 @@ flake_lock_live_ids(Oid sequence, Oid function)
 {
 	TimestampTz began = GetCurrentTimestamp();
 	List	   *tables = add_tables(NIL, sequence, function);
-	int			count;
 
 	for (;;)
 	{
 		List	   *all = flake_add_to_lock(list_copy(tables), sequence,
 											AccessExclusiveLock, false);
+		int			count = list_length(tables);
 
 		flake_lock_all(all, true, began);
 
 		/* Meanwhile others may take their defaults from it. */
-		count = list_length(tables);
 		tables = add_tables(tables, sequence, function);
 		if (list_length(tables) == count)
 			return tables;

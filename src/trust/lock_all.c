@@ -121,8 +121,7 @@ lock_briefly(Oid relation, LOCKMODE mode)
 		error = CopyErrorData();
 		FlushErrorState();
 		RollbackAndReleaseCurrentSubTransaction();
-		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE &&
-			error->sqlerrcode != ERRCODE_T_R_DEADLOCK_DETECTED)
+		if (error->sqlerrcode != ERRCODE_LOCK_NOT_AVAILABLE)
 		{
 			MemoryContextSwitchTo(context);
 			CurrentResourceOwner = owner;
