@@ -137,6 +137,7 @@ REGRESS = \
 	health \
 	layout \
 	preset \
+	published \
 	generator \
 	start \
 	wide \
