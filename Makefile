@@ -4,6 +4,7 @@
 #                      (see tools/run)
 #                      make psql  (on a private server with flakeid, which is gone after it)
 #                      make upgrade OLD=/path/to/old/pg_config
+#                      make release-check BASE=v1.0.0 (it can be left out)
 #                      make torture SECONDS=1200 SEED=7 (either can be left out)
 #                      make schemas SEED=7 COUNT=2000 (either can be left out)
 #                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
@@ -141,6 +142,7 @@ REGRESS = \
 	health \
 	layout \
 	preset \
+	published \
 	generator \
 	start \
 	wide \
@@ -181,6 +183,7 @@ SCRIPT_GOALS = \
 	vectors \
 	sqlsmith \
 	upgrade \
+	release-check \
 	torture \
 	schemas \
 	ha \
@@ -227,6 +230,9 @@ endif
 
 test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage:
 	@bash tools/run $@
+
+release-check:
+	@BASE=$(BASE) bash tools/run $@
 
 # Not as SECONDS, which in bash is a stop-watch.
 torture:

@@ -11,6 +11,7 @@ use warnings;
 
 use FindBin;
 use lib "$FindBin::RealBin/lib";
+use FlakeExtension;
 use FlakeTest;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -39,40 +40,7 @@ sub write_script
 	push @scripts, $file;
 }
 
-# All that the extension consists of, as text, in a database.
-sub description
-{
-	my $database = shift;
-
-	return $node->safe_psql(
-		$database, q(
-SET search_path = pg_catalog;
-WITH members AS (
-	SELECT classid, objid, pg_describe_object(classid, objid, 0) AS name
-	FROM pg_depend
-	WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
-	  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'flakeid')
-)
-SELECT name, obj_description(objid, classid::regclass::name) FROM members
-UNION ALL
-SELECT name, pg_get_functiondef(objid) || coalesce(proacl::text, '')
-FROM members JOIN pg_proc p ON classid = 'pg_proc'::regclass AND p.oid = objid
-UNION ALL
-SELECT name, format('%s %s %s %s', relkind, relacl, CASE relkind WHEN 'v' THEN pg_get_viewdef(objid) END,
-	(SELECT string_agg(format('%s %s %s %s', attname, format_type(atttypid, atttypmod), attnotnull, col_description(objid, attnum)), ', ' ORDER BY attnum)
-	 FROM pg_attribute WHERE attrelid = objid AND attnum > 0))
-FROM members JOIN pg_class c ON classid = 'pg_class'::regclass AND c.oid = objid
-UNION ALL
-SELECT name, conname || ' ' || pg_get_constraintdef(k.oid)
-FROM members JOIN pg_constraint k ON classid = 'pg_class'::regclass AND conrelid = objid
-WHERE contype <> 'n'
-UNION ALL
-SELECT name, pg_get_triggerdef(t.oid) || tgenabled::text
-FROM members JOIN pg_trigger t ON classid = 'pg_class'::regclass AND tgrelid = objid
-WHERE NOT tgisinternal
-ORDER BY 1, 2
-));
-}
+sub description { return describe_extension($node, @_); }
 
 # Something of everything that an update must leave alone.
 sub make_use

@@ -260,7 +260,9 @@ sub set_clock
 
 =item stop_clock($clock, $time)
 
-Makes the clock stand still at that many (whole) seconds after 1970.
+Makes the clock stand still at that many seconds after 1970, which may have a fraction.
+What the server reads may be less by a microsecond, so for a millisecond give one that is
+half a millisecond later.
 
 =cut
 
@@ -268,7 +270,7 @@ sub stop_clock
 {
 	my ($clock, $time) = @_;
 
-	write_clock($clock, sprintf('%d', $time));
+	write_clock($clock, $time =~ /\./ ? sprintf('%.6f', $time) : sprintf('%d', $time));
 	return;
 }
 
