@@ -5,7 +5,7 @@
 #                      make psql  (on a private server with flakeid, which is gone after it)
 #                      make upgrade OLD=/path/to/old/pg_config
 #                      make release-check BASE=v1.0.0 (it can be left out)
-#                      make torture SECONDS=1200 SEED=7 (either can be left out)
+#                      make torture SECONDS=1800 SEED=7 (either can be left out; for each of two tests)
 #                      make schemas SEED=7 COUNT=2000 (either can be left out)
 #                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
 #                      make citus SOURCE=/path/to/citus, make timescaledb SOURCE=/path/to/timescaledb

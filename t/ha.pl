@@ -487,7 +487,7 @@ my $finish = sub {
 };
 foreach my $line (
 	lines_of(
-		"(awk -F '\t' '{ print \$1 \"\t\" \$3 \"\t\" \$8 \"\t\" \$12 }' '$second'/*.ids;"
+		"(awk -F '\t' '{ print \$1 \"\t\" \$3 \"\t\" \$8 \"\t\" \$14 }' '$second'/*.ids;"
 		  . " sed 's/\$/\trow/' '$second/rows') | sort -t '\t' -k1,2"))
 {
 	my ($generator, $id, $what, $flag) = split /\t/, $line;

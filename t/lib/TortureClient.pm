@@ -4,8 +4,8 @@
 
 =head1 NAME
 
-TortureClient - for t/torture.pl and t/ha.pl: one session that mints in many
-ways, and writes down what it is given
+TortureClient - for t/torture.pl, t/torture_ranges.pl and t/ha.pl: one session that
+mints in many ways, and writes down what it is given
 
 =head1 DESCRIPTION
 
@@ -13,7 +13,7 @@ A client is a process of its own.  It connects to whichever server the file
 C<primary> in its directory names, and again whenever the connection is lost,
 until it gets SIGTERM.  It leaves three files:
 
-  NUMBER.ids      a line for each id, as note_ids() writes it
+  NUMBER.ids      a line for each id or range, as note_ids() writes it
   NUMBER.commits  a line for each commit that it has seen: term, when it was
                   sent
   NUMBER.errors   a line for each kind of error: how often, SQLSTATE, message
@@ -48,8 +48,22 @@ our @EXPORT = qw(
   us
 );
 
-# What is minted from.  shift and epoch_ms give an id's time; their sources are
-# the table of presets in docs/layouts.md.
+# What is minted from:
+#
+#   layout     for flake_create_generator()
+#   shards     which ones are minted
+#   mint       SQL for an id of shard SHARD, if it is not that of flake_id()
+#   shift, epoch_ms, unit_ms (1 if left out)
+#              give an id's time; their sources are the table of presets in
+#              docs/layouts.md
+#   hex, unit_ms
+#              for ids that are not numbers: how many hexadecimal digits at the
+#              beginning are the time since 1970
+#   unbounded  true if the server's bounds are not for it: wide ids, and those of
+#              processes outside
+#   own_clock  true if ids are minted by another clock than the server's
+#   rewound    "by force" or "not by force", if flake_rewind() is for it
+#   regclass   its name in the database, if that is another one
 our %generators = (
 	flake_default => {
 		layout => 'instagram',
@@ -73,7 +87,7 @@ our %generators = (
 	},
 	# No time, and a horizon that moves every 75 numbers.
 	dense => { layout => 'seq:63 block=100', shards => [0] },
-	uuid => { shards => [0] });
+	uuid => { mint => 'flake_uuid()', shards => [0], hex => 16, unbounded => 1 });
 
 sub us
 {
@@ -99,7 +113,9 @@ sub columns
 {
 	my ($generator, $shard, $id) = @_;
 
-	$id = "flake_id($shard, '$generator')" unless defined $id;
+	$id = ($generators{$generator}{mint} // "flake_id(SHARD, '$generator')") =~
+	  s/SHARD/$shard/r
+	  unless defined $id;
 	return "'$generator', $shard, $id, current_setting('flakeid.max_ahead')";
 }
 
@@ -143,7 +159,7 @@ sub choose_requests
 		["COPY ($some) TO STDOUT"],
 		[
 				'SELECT '
-			  . columns('uuid', 0, 'flake_uuid()')
+			  . columns('uuid', 0)
 			  . ' FROM generate_series(1, 3)'
 		],
 
@@ -189,11 +205,14 @@ sub choose_requests
 
 =item note_ids($file, $answer, $term, $client, $request, $is_committed)
 
-Appends a line for each id in the answer to a request: generator, shard, id,
-when the request was sent, when the id was received, the same by the real clock,
-flakeid.max_ahead, in which term of office of a primary, the client, number of the
-request, number within the request, and whether the client knows that it is in a
-row that was committed.
+Appends a line for each row in the answer to a request, which is an id or a range of
+them: generator, shard, id (the first one), when the request was sent, when the row
+was received, the same by the real clock, flakeid.max_ahead, in which term of
+office of a primary, the client, number of the request, number within the
+request, the last id, how many there are, and whether the client knows that it is in a row
+that was committed.
+
+A row has what columns() lists; of a range also the last id and how many there are.
 
 =cut
 
@@ -205,13 +224,14 @@ sub note_ids
 	foreach my $row (@{ $answer->{rows} })
 	{
 		my ($columns, $received, $real) = @$row;
-		my ($generator, $shard, $id, $max_ahead) = @$columns;
+		my ($generator, $shard, $id, $max_ahead, $last, $count) = @$columns;
 
 		print $file join("\t",
 			$generator, $shard, $id,
 			us($answer->{sent}), us($received), us($real),
 			$max_ahead, $term, $client,
-			$request, ++$n, $is_committed ? 1 : 0),
+			$request, ++$n, $last // $id, $count // 1,
+			$is_committed ? 1 : 0),
 		  "\n";
 	}
 	return;
