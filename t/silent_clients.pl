@@ -195,6 +195,48 @@ $mallory->close;
 value($admin, 'RESET lock_timeout');
 value($admin, 'DELETE FROM flake_shard_state');
 
+#
+# The pages of the table of states
+#
+
+# A serializable transaction that cannot be had in any order gets its error while it
+# has one locked: first a leaf of the index that it writes, then a page that it reads.
+value($admin, 'SELECT flake_detach(82), flake_attach(82)');
+my ($earlier, $later) = (connect_silent(), connect_silent());
+$mallory = connect_silent(
+	q(SELECT flake_create_generator('hers.g'); CREATE TABLE hers.a (n int); CREATE TABLE hers.b (n int)));
+value($one, q(RESET ROLE; SET statement_timeout = '10s'));
+foreach my $case (
+	[
+		'', q(SELECT flake_id(1, 'hers.g')),
+		q(SELECT flake_detach(99, 'hers.g')), 'writing'
+	],
+	[
+		'INSERT INTO hers.b VALUES (1);', 'SELECT count(*) FROM hers.b',
+		'SELECT flake_id(82)', 'reading'
+	])
+{
+	my ($write, $read, $failing, $doing) = @$case;
+	my $begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE;';
+
+	$mallory->request("$begin $write SELECT count(*) FROM hers.a");
+	$later->request("$begin $read") if $write ne '';
+	$earlier->request("$begin INSERT INTO hers.a VALUES (1); COMMIT");
+	$later->request("$begin $read") if $write eq '';
+	send_silent($mallory, $failing);
+	wait_until_stuck($mallory);
+	foreach my $sql ('SELECT flake_id(81) > 0', q(SELECT flake_id(81, 'app_id') > 0),
+		'SELECT flake_detach(83) IS NULL AND flake_attach(83) IS NULL')
+	{
+		like((ask($one, $sql))[0] // '', qr/^[tf]$/, "with a page locked for $doing: $sql");
+	}
+	$mallory->close;
+	$later->request('ROLLBACK');
+	$mallory = connect_silent();
+}
+$_->close foreach $mallory, $earlier, $later;
+value($admin, q(DROP SEQUENCE hers.g; DROP TABLE hers.a, hers.b; SELECT flake_detach(83)));
+
 # A page of an index: an entry that is too long is an error while it is locked.
 value($admin, q(
 CREATE TABLE wide (id bigint DEFAULT flake_id(1), big text, n int);

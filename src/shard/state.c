@@ -137,7 +137,7 @@ is_our_row(const OwnTable *table, ScanKeyData keys[2])
 	bool		result = false;
 	HeapTuple	row;
 
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 		result |= is_our_version(row);
 	systable_endscan(scan);
 	return result;

@@ -33,6 +33,7 @@
 #include "sql/columns.h"
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
+#include "trust/own_table_rows.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -202,7 +203,7 @@ find_bounds(const Generator *generator, int64 value, OwnTableId id, Oid function
 	initStringInfo(&names);
 	flake_lease_init_generator_key(&key, generator->sequence);
 	scan = systable_beginscan(table.rel, table.index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
 		Datum		values[MAX_OWN_COLUMNS];
 		bool		nulls[MAX_OWN_COLUMNS];

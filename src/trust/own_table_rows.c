@@ -4,6 +4,13 @@
  *	  The rows of the extension's own tables: finding, locking and writing
  *	  them, and removing those of generators that were dropped.
  *
+ * In a serializable transaction that cannot be had in any order, PostgreSQL raises its
+ * ERROR while it has a page locked, and sends it before it lets the page go.  A client
+ * that does not read would keep the page, and whoever waits for one cannot be
+ * canceled.  So all that reads or writes pages here stands between TRY_PAGES() and
+ * END_PAGES(), by which an ERROR lets go first: it is PostgreSQL's own abort, only
+ * earlier.  Whoever calls has no page and no LWLock locked.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -21,6 +28,7 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lwlock.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
 #include "utils/fmgroids.h"
@@ -30,6 +38,28 @@
 
 /* How many generators to look at on the occasion. */
 #define LOOKS	64
+
+#define TRY_PAGES()	PG_TRY()
+#define END_PAGES() \
+	PG_CATCH(); \
+	{ \
+		LWLockReleaseAll(); \
+		PG_RE_THROW(); \
+	} \
+	PG_END_TRY()
+
+HeapTuple
+flake_own_table_next(SysScanDesc scan)
+{
+	volatile HeapTuple row = NULL;
+
+	TRY_PAGES();
+	{
+		row = systable_getnext(scan);
+	}
+	END_PAGES();
+	return row;
+}
 
 static HeapTuple
 find_row(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
@@ -41,11 +71,38 @@ find_row(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
 
 	memcpy(copies, keys, nkeys * sizeof(ScanKeyData));
 	scan = systable_beginscan(table->rel, index, true, snapshot, nkeys, copies);
-	row = systable_getnext(scan);
+	row = flake_own_table_next(scan);
 	if (HeapTupleIsValid(row))
 		row = heap_copytuple(row);
 	systable_endscan(scan);
 	return row;
+}
+
+/* Tries to lock a row. */
+static TM_Result
+lock_row(const OwnTable *table, HeapTuple row, TupleTableSlot *slot, LockWaitPolicy policy)
+{
+	TM_FailureData failure;
+	volatile	TM_Result result = TM_Ok;
+
+	TRY_PAGES();
+	{
+		result = table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
+								  GetCurrentCommandId(false),
+								  LockTupleExclusive, policy, 0, &failure);
+	}
+	END_PAGES();
+	return result;
+}
+
+static void
+delete_row(const OwnTable *table, HeapTuple row)
+{
+	TRY_PAGES();
+	{
+		CatalogTupleDelete(table->rel, &row->t_self);
+	}
+	END_PAGES();
 }
 
 HeapTuple
@@ -72,15 +129,12 @@ flake_own_table_lock(const OwnTable *table, Oid index, int nkeys,
 
 	for (;;)
 	{
-		TM_FailureData failure;
 		TM_Result	result;
 
 		row = flake_own_table_find(table, index, nkeys, keys);
 		if (row == NULL)
 			break;
-		result = table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
-								  GetCurrentCommandId(false),
-								  LockTupleExclusive, policy, 0, &failure);
+		result = lock_row(table, row, slot, policy);
 		if (result == TM_Ok)
 			break;
 		heap_freetuple(row);
@@ -102,7 +156,11 @@ flake_own_table_insert(const OwnTable *table, Datum *values, bool *nulls)
 {
 	HeapTuple	row = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
 
-	CatalogTupleInsert(table->rel, row);
+	TRY_PAGES();
+	{
+		CatalogTupleInsert(table->rel, row);
+	}
+	END_PAGES();
 	heap_freetuple(row);
 	CommandCounterIncrement();
 }
@@ -114,7 +172,11 @@ flake_own_table_update(const OwnTable *table, HeapTuple row, Datum *values,
 	HeapTuple	changed = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
 
 	changed->t_self = row->t_self;
-	CatalogTupleUpdate(table->rel, &row->t_self, changed);
+	TRY_PAGES();
+	{
+		CatalogTupleUpdate(table->rel, &row->t_self, changed);
+	}
+	END_PAGES();
 	heap_freetuple(changed);
 	CommandCounterIncrement();
 }
@@ -122,7 +184,7 @@ flake_own_table_update(const OwnTable *table, HeapTuple row, Datum *values,
 void
 flake_own_table_delete(const OwnTable *table, HeapTuple row)
 {
-	CatalogTupleDelete(table->rel, &row->t_self);
+	delete_row(table, row);
 	CommandCounterIncrement();
 }
 
@@ -144,12 +206,16 @@ next_generator(const OwnTable *table, Oid generator)
 	Oid			next = InvalidOid;
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	row;
+	volatile HeapTuple row = NULL;
 
 	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_OIDGT,
 				ObjectIdGetDatum(generator));
 	scan = systable_beginscan_ordered(table->rel, index, NULL, 1, &key);
-	row = systable_getnext_ordered(scan, ForwardScanDirection);
+	TRY_PAGES();
+	{
+		row = systable_getnext_ordered(scan, ForwardScanDirection);
+	}
+	END_PAGES();
 	if (HeapTupleIsValid(row))
 		next = generator_of(table, row);
 	systable_endscan_ordered(scan);
@@ -169,14 +235,10 @@ remove_rows(const OwnTable *table, Oid generator)
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(generator));
 	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
-		TM_FailureData failure;
-
-		if (table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
-							 GetCurrentCommandId(false), LockTupleExclusive,
-							 LockWaitSkip, 0, &failure) == TM_Ok)
-			CatalogTupleDelete(table->rel, &row->t_self);
+		if (lock_row(table, row, slot, LockWaitSkip) == TM_Ok)
+			delete_row(table, row);
 		ExecClearTuple(slot);
 	}
 	systable_endscan(scan);

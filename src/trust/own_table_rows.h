@@ -12,10 +12,14 @@
 
 #include "access/htup.h"
 #include "access/skey.h"
+#include "access/genam.h"
 #include "nodes/lockoptions.h"
 #include "trust/own_table.h"
 
 #pragma GCC visibility push(hidden)
+
+/* systable_getnext() for a scan of such a table; an ERROR leaves no page locked. */
+extern HeapTuple flake_own_table_next(SysScanDesc scan);
 
 /*
  * A row with certain keys of an index, as it is now: what has been committed
