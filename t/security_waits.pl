@@ -255,6 +255,21 @@ alice_goes_on('flake_migrate(), a table that is referred to', 'SELECT FROM refer
 value($hers, 'COMMIT');
 unlike((get_answer($other))[1], qr/ERROR/, 'flake_migrate(), a table that is referred to: then it goes on');
 
+#
+# flake_migrate(): what nobody can look up beforehand
+#
+
+new_schema('typed', 'CREATE TABLE a (id serial PRIMARY KEY)');
+value($hers, 'CREATE TYPE hers.c AS (x typed.a); BEGIN; ALTER TYPE hers.c ADD ATTRIBUTE y int');
+is(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5))),
+	'55P03', 'a type of hers made of the row type is waited for two seconds at most');
+alice_goes_on('afterwards', 'INSERT INTO typed.a DEFAULT VALUES');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was');
+value($hers, 'ROLLBACK');
+is(value($superuser, q(SELECT count(*) > 0 FROM flake_migrate('typed.a', 'id', 5))), 't', 'without her it goes on');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
+value($hers, 'DROP TYPE hers.c');
+
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;
 done_testing();

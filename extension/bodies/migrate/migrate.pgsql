@@ -16,6 +16,7 @@ DECLARE
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
     seen pg_catalog.record;             -- all that, as it is when that is locked
     began pg_catalog.timestamptz := clock_timestamp();
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     sequence pg_catalog.record;
     problem pg_catalog.record;
     named pg_catalog.jsonb;
@@ -175,7 +176,14 @@ BEGIN
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
+        -- All that is known to be needed is locked.  Whatever else has to be waited for may
+        -- be anybody's: for example a type with a column of the table's row type, or a
+        -- function of a view's.  So it is not waited for longer than PostgreSQL needs to
+        -- interrupt an autovacuum.
+        PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
+                                                                    nullif(lock_timeout, '0')::interval))::numeric || 's', true);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
+        PERFORM set_config('lock_timeout', lock_timeout, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
         FULL JOIN jsonb_each(@extschema@._flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
