@@ -205,7 +205,7 @@ class TestMinter(WithServer):
         other = Connection(connection_parameters(f"dbname={name} application_name=test"))
         other.query("CREATE EXTENSION flakeid", ())
         events = []
-        with Minter(f"dbname={name}", ttl=60, first_ttl=4, on_event=events.append) as ids:
+        with Minter(f"dbname={name}", ttl=4, first_ttl=4, on_event=events.append) as ids:
             ids.next()
             other.query("DROP EXTENSION flakeid CASCADE", ())
             wait_until(lambda: events[-1].name == "lost", "the lease is lost")
