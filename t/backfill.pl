@@ -117,6 +117,21 @@ value($one, 'SELECT flake_detach(111)');
 is(code($one, q(SELECT flake_backfill('2020-01-01Z', 111))),
 	'55000', 'nor once it is detached again');
 value($one, 'SELECT flake_id(1)');
+value($one, 'CALL keep_one(126)');
+cmp_ok(value($one, 'SELECT flake_id(126)'), '>', value($one, 'SELECT max(id) FROM kept WHERE flake_shard(id) = 126'),
+	'a shard whose detach was undone is minted');
+value($one, q(CREATE PROCEDURE keep_detached(shard int) LANGUAGE plpgsql AS $$
+DECLARE
+	kept bigint;
+BEGIN
+	PERFORM flake_detach(shard);
+	kept := flake_backfill('2020-01-01Z', shard);
+	ROLLBACK;
+	INSERT INTO kept VALUES (kept, 'of no shard');
+END
+$$));
+value($one, 'CALL keep_one(127)');
+value($one, 'CALL keep_detached(128)');
 value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(114)));
 my $kept = value($one, q(SELECT flake_backfill(clock_timestamp() - interval '5 ms', 114)));
 value($one, 'ROLLBACK TO s');
@@ -326,6 +341,11 @@ value($one, 'CALL keep_over_rollback(123)');
 cmp_ok(value($one, 'CALL hand_over(121, NULL)'), '>', $handed,
 	'nor one that a procedure kept over ROLLBACK, and returned');
 is(value($one, $kept_twice), 0, 'or committed later');
+foreach my $shard (126 .. 128)
+{
+	is(code($one, "SELECT flake_detach($shard); SELECT flake_backfill('2020-01-01Z', $shard)"),
+		'55000', 'nor one of a shard whose detach was undone');
+}
 
 # A prepared transaction, over another crash, and a failover
 my $standby = start_standby($node, 'standby', $clock);

@@ -31,7 +31,8 @@
  * does, and the slot is told, which may be opened if the detach was undone, too.  It
  * keeps one when a procedure says ROLLBACK: then the slot is told, and the session
  * keeps how far it was.  The next transaction that commits may have the ids in its rows,
- * so it writes that first.  The slot is
+ * so it writes that first.  If the detach was undone, too, the shard gets a row that says
+ * what it is without, so that B1 refuses it.  The slot is
  * also told of what was committed, as the row goes with DROP EXTENSION.  But nobody is
  * told of a transaction that fails, or that the client undoes: the same rows can be
  * loaded once more.
@@ -238,6 +239,40 @@ lock_kept(const Backfill *backfill)
 	ForceSyncCommit();
 }
 
+/*
+ * B1: gives a shard a row if it has none, as its detach was undone.  The row says what
+ * it is without, so those who read its state meanwhile need not be kept out.
+ */
+static void
+rule_out(const Backfill *backfill)
+{
+	Oid			sequence = backfill->sequence;
+	int32		shard = backfill->shard;
+	ShardState	state;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)) ||
+		!SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(backfill->function)))
+		return;
+	state = flake_shard_read_state(sequence, shard, backfill->function);
+	if (state.exists)
+		return;
+	state.attached = !state.others_detached;
+	state.has_after = true;
+	state.after = flake_layout_id(&backfill->layout, backfill->last, backfill->image);
+	flake_shard_write_state(sequence, shard, &state, backfill->function);
+}
+
+/* What the transaction commits can have ids that were undone, also of one before. */
+static void
+write_at_end(Backfill *backfill)
+{
+	if (backfill->is_kept)
+		lock_kept(backfill);
+	write_one(backfill);
+	if (backfill->is_undone)
+		rule_out(backfill);
+}
+
 void
 flake_backfill_write(Oid sequence)
 {
@@ -314,13 +349,7 @@ transaction_ends(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			foreach(lc, backfills)
-			{
-				Backfill   *backfill = lfirst(lc);
-
-				if (backfill->is_kept)
-					lock_kept(backfill);
-				write_one(backfill);
-			}
+				write_at_end(lfirst(lc));
 			return;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
