@@ -132,6 +132,12 @@ END
 $$));
 value($one, 'CALL keep_one(127)');
 value($one, 'CALL keep_detached(128)');
+value($one, q(SELECT flake_create_generator('few', 'ts:41 shard:1 seq:13 epoch=2020-01-01')));
+value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(1, 'few')));
+value($one, q(SELECT flake_backfill('2026-01-01Z', 1, 'few')));
+value($one, q(ROLLBACK TO s; ROLLBACK));
+is(value($one, q(SELECT shard FROM flake_lease('a', generator => 'few'))), '0', 'a shard with undone ids is not leased');
+value($one, 'DROP SEQUENCE few');
 value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(114)));
 my $kept = value($one, q(SELECT flake_backfill(clock_timestamp() - interval '5 ms', 114)));
 value($one, 'ROLLBACK TO s');
