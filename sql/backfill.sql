@@ -64,7 +64,7 @@ SELECT flake_shard(flake_backfill('2020-01-03Z', 7901));
 RELEASE t;
 ROLLBACK TO s;
 COMMIT;
-SELECT shard, flake_timestamp(backfilled) FROM flake_shards WHERE shard BETWEEN 7901 AND 7906 ORDER BY shard;
+SELECT shard, state, flake_timestamp(backfilled) FROM flake_shards WHERE shard BETWEEN 7901 AND 7906 ORDER BY shard;
 
 -- whatever the snapshot is, several shards, several generators
 SELECT flake_create_generator('backfilled', 'ts:41 shard:5 seq:17 epoch=2020-01-01 start=zero');

@@ -117,6 +117,27 @@ value($one, 'SELECT flake_detach(111)');
 is(code($one, q(SELECT flake_backfill('2020-01-01Z', 111))),
 	'55000', 'nor once it is detached again');
 value($one, 'SELECT flake_id(1)');
+value($one, 'CALL keep_one(126)');
+cmp_ok(value($one, 'SELECT flake_id(126)'), '>', value($one, 'SELECT max(id) FROM kept WHERE flake_shard(id) = 126'),
+	'a shard whose detach was undone is minted');
+value($one, q(CREATE PROCEDURE keep_detached(shard int) LANGUAGE plpgsql AS $$
+DECLARE
+	kept bigint;
+BEGIN
+	PERFORM flake_detach(shard);
+	kept := flake_backfill('2020-01-01Z', shard);
+	ROLLBACK;
+	INSERT INTO kept VALUES (kept, 'of no shard');
+END
+$$));
+value($one, 'CALL keep_one(127)');
+value($one, 'CALL keep_detached(128)');
+value($one, q(SELECT flake_create_generator('few', 'ts:41 shard:1 seq:13 epoch=2020-01-01')));
+value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(1, 'few')));
+value($one, q(SELECT flake_backfill('2026-01-01Z', 1, 'few')));
+value($one, q(ROLLBACK TO s; ROLLBACK));
+is(value($one, q(SELECT shard FROM flake_lease('a', generator => 'few'))), '0', 'a shard with undone ids is not leased');
+value($one, 'DROP SEQUENCE few');
 value($one, q(BEGIN; SAVEPOINT s; SELECT flake_detach(114)));
 my $kept = value($one, q(SELECT flake_backfill(clock_timestamp() - interval '5 ms', 114)));
 value($one, 'ROLLBACK TO s');
@@ -133,6 +154,65 @@ value($two, 'SELECT pg_advisory_unlock(1)');
 is((get_answer($one))[1], '', 'a procedure goes on after ROLLBACK');
 value($one, 'SELECT pg_advisory_unlock_all()');
 is(value($one, $kept_twice), 0, 'an id that it keeps is not repeated, by nobody');
+
+# The next transaction that commits may have these ids, and writes the state.
+value($one, 'SELECT flake_detach(n) FROM generate_series(120, 125) n');
+value($one, q(
+CREATE PROCEDURE keep_over_rollback(shard int, divisor int DEFAULT 1) LANGUAGE plpgsql AS $$
+DECLARE
+	ids bigint[];
+BEGIN
+	SELECT array_agg(flake_backfill('2020-01-01Z', shard)) INTO ids FROM generate_series(1, 5);
+	ROLLBACK;
+	PERFORM pg_advisory_xact_lock(1);
+	ROLLBACK;
+	INSERT INTO kept SELECT unnest(ids), 'kept';
+	PERFORM pg_advisory_xact_lock(2);
+	PERFORM 1 / divisor;
+	IF divisor > 1 THEN
+		COMMIT;
+		ids := flake_backfill('2020-01-01Z', shard) || ids;
+		ROLLBACK;
+		INSERT INTO kept VALUES (flake_backfill('2020-01-01Z', shard), 'in the next'), (ids[1], 'kept');
+	END IF;
+END
+$$;
+CREATE PROCEDURE hand_over(shard int, INOUT id bigint) LANGUAGE plpgsql AS $$
+BEGIN
+	id := flake_backfill('2020-01-01Z', shard);
+	ROLLBACK;
+	SET TRANSACTION READ ONLY;
+END
+$$;
+CREATE VIEW behind AS SELECT shard FROM flake_shard_state s
+WHERE backfilled < (SELECT max(id) FROM kept WHERE flake_shard(id) = shard);
+));
+value($one, 'CALL keep_over_rollback(120)');
+value($one, 'CALL keep_over_rollback(120, 2)');
+my $handed = value($one, 'CALL hand_over(121, NULL)');
+is(value($one, 'SELECT backfilled FROM flake_shard_state WHERE shard = 121'),
+	$handed, 'an id that a procedure keeps over ROLLBACK, and returns, is in the state');
+is(code($one, 'CALL keep_over_rollback(122, 0)'), '22012', 'a procedure fails');
+value($one, 'CREATE TABLE other()');
+is( value($one, q(SELECT backfilled < flake_lower('2020-01-01Z') FROM flake_shard_state WHERE shard = 122)),
+	't', 'what it kept is not');
+foreach my $case ([ 123, 'COMMIT', '' ], [ 124, 'ROLLBACK', '' ], [ 125, 'ROLLBACK', '57014' ])
+{
+	my ($shard, $end, $code) = @$case;
+
+	value($two, 'SELECT pg_advisory_lock(1)');
+	send_query($one, "CALL keep_over_rollback($shard)");
+	wait_for_waiters($node, 1, q(locktype = 'advisory'));
+	value($two, qq(BEGIN; SELECT flake_backfill('2020-01-01Z', $shard)));
+	value($two, 'SELECT pg_advisory_unlock(1)');
+	wait_for_waiters($node, 1, q(locktype = 'advisory' AND objsubid > 2));
+	value($three, q(SELECT pg_cancel_backend(pid) FROM pg_locks WHERE NOT granted)) if $code;
+	is(error_code(get_answer($one)), $code, 'its commit can be canceled') if $code;
+	value($two, $end);
+	is((get_answer($one))[1], '', "a commit with such ids waits for a $end") if !$code;
+}
+is(value($one, 'SELECT count(*) FROM behind'), 0, 'the state is never behind');
+is(value($one, 'SELECT count(*) FROM kept WHERE flake_shard(id) = 125'), 0, 'nor is a row that was not committed');
 
 # What has made the generator is undone, and its slots are still known.
 value($one, q(BEGIN; SAVEPOINT s; SELECT flake_create_generator('gone', 'ts:41 shard:9 seq:13 epoch=2020-01-01')));
@@ -261,6 +341,17 @@ value($one, q(INSERT INTO item SELECT flake_backfill('2022-01-01Z', 103) FROM ge
 is(value($one, $repeated), 0, 'no id repeats after kill -9');
 is(code($one, q(SELECT flake_backfill('2021-01-01Z', 103))),
 	'53400', 'how far a shard was backfilled is known after kill -9');
+
+value($one, 'CALL keep_over_rollback(120)');
+value($one, 'CALL keep_over_rollback(123)');
+cmp_ok(value($one, 'CALL hand_over(121, NULL)'), '>', $handed,
+	'nor one that a procedure kept over ROLLBACK, and returned');
+is(value($one, $kept_twice), 0, 'or committed later');
+foreach my $shard (126 .. 128)
+{
+	is(code($one, "SELECT flake_detach($shard); SELECT flake_backfill('2020-01-01Z', $shard)"),
+		'55000', 'nor one of a shard whose detach was undone');
+}
 
 # A prepared transaction, over another crash, and a failover
 my $standby = start_standby($node, 'standby', $clock);

@@ -138,6 +138,7 @@ flake_shard_reserve(Oid sequence, int32 shard, Oid function, int64 *bound)
 
 	/* Nobody mints it now who did not mint it before. */
 	if (flake_slot_last(slot.slot) != FLAKE_PACKED_NONE ||
+		flake_slot_backfilled(slot.slot) != FLAKE_PACKED_NONE ||
 		flake_shard_read_state(sequence, shard, function).exists)
 	{
 		flake_shard_unlock(sequence, shard, FLAKE_CHANGE_STATE);

@@ -29,8 +29,11 @@
  * What is undone has handed out ids, too.  A variable of PL/pgSQL keeps one when a
  * subtransaction is undone: so neither locks nor memory go before the transaction
  * does, and the slot is told, which may be opened if the detach was undone, too.  It
- * keeps one when a procedure says ROLLBACK: then the slot is told.  It is
- * also told of what was committed, as the row goes with DROP EXTENSION.  But it is not
+ * keeps one when a procedure says ROLLBACK: then the slot is told, and the session
+ * keeps how far it was.  The next transaction that commits may have the ids in its rows,
+ * so it writes that first.  If the detach was undone, too, the shard gets a row that says
+ * what it is without, so that B1 refuses it.  The slot is
+ * also told of what was committed, as the row goes with DROP EXTENSION.  But nobody is
  * told of a transaction that fails, or that the client undoes: the same rows can be
  * loaded once more.
  *
@@ -49,6 +52,7 @@
 #include "nodes/pg_list.h"
 #include "shard/backfill.h"
 #include "shard/state.h"
+#include "storage/lmgr.h"
 #include "tcop/pquery.h"
 #include "utils/inval.h"
 #include "utils/memutils.h"
@@ -57,7 +61,10 @@
 
 Backfill   *flake_recent_backfill = NULL;
 
-/* Those of this transaction, in its memory. */
+/*
+ * Those of this transaction, and those that a procedure has kept of one before: in
+ * TopMemoryContext, so that to keep them takes no memory.
+ */
 static List *backfills = NIL;
 
 Backfill *
@@ -117,7 +124,7 @@ lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode)
 static Backfill *
 add(const Generator *generator, const GeneratorSlot *slot, Oid function)
 {
-	MemoryContext old_context = MemoryContextSwitchTo(TopTransactionContext);
+	MemoryContext old_context = MemoryContextSwitchTo(TopMemoryContext);
 	Backfill   *backfill = palloc0(sizeof(Backfill));
 
 	backfill->sequence = generator->sequence;
@@ -176,6 +183,12 @@ flake_backfill_begin(Generator *generator, int32 shard, Oid function)
 	backfill = flake_backfill_search(sequence, shard);
 	if (backfill == NULL)
 		backfill = add(generator, flake_generator_slot(generator, shard), function);
+	else if (backfill->is_kept)
+	{
+		backfill->function = function;
+		backfill->slot = flake_generator_slot(generator, shard)->slot;
+		backfill->is_kept = false;
+	}
 	if (backfill->is_undone)
 		backfill->subid = GetCurrentSubTransactionId();
 	backfill->is_undone = false;
@@ -212,6 +225,54 @@ write_one(Backfill *backfill)
 	backfill->written = backfill->last;
 }
 
+/*
+ * Locks a shard whose ids of an earlier transaction a procedure may have put into rows
+ * of this one.  So that its row is not missed, a commit that drops the generator is
+ * waited for.
+ */
+static void
+lock_kept(const Backfill *backfill)
+{
+	LockRelationOid(backfill->sequence, AccessShareLock);
+	lock_to_the_end(backfill->sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
+	lock_to_the_end(backfill->sequence, backfill->shard, FLAKE_CHANGE_LEASE);
+	ForceSyncCommit();
+}
+
+/*
+ * B1: gives a shard a row if it has none, as its detach was undone.  The row says what
+ * it is without, so those who read its state meanwhile need not be kept out.
+ */
+static void
+rule_out(const Backfill *backfill)
+{
+	Oid			sequence = backfill->sequence;
+	int32		shard = backfill->shard;
+	ShardState	state;
+
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(sequence)) ||
+		!SearchSysCacheExists1(PROCOID, ObjectIdGetDatum(backfill->function)))
+		return;
+	state = flake_shard_read_state(sequence, shard, backfill->function);
+	if (state.exists)
+		return;
+	state.attached = !state.others_detached;
+	state.has_after = true;
+	state.after = flake_layout_id(&backfill->layout, backfill->last, backfill->image);
+	flake_shard_write_state(sequence, shard, &state, backfill->function);
+}
+
+/* What the transaction commits can have ids that were undone, also of one before. */
+static void
+write_at_end(Backfill *backfill)
+{
+	if (backfill->is_kept)
+		lock_kept(backfill);
+	write_one(backfill);
+	if (backfill->is_undone)
+		rule_out(backfill);
+}
+
 void
 flake_backfill_write(Oid sequence)
 {
@@ -221,7 +282,7 @@ flake_backfill_write(Oid sequence)
 	{
 		Backfill   *backfill = lfirst(lc);
 
-		if (backfill->sequence != sequence)
+		if (backfill->sequence != sequence || backfill->is_kept)
 			continue;
 		if (backfill->written != backfill->last)
 			write_one(backfill);
@@ -246,6 +307,26 @@ note_all(void)
 		note(lfirst(lc));
 }
 
+/* What is undone, a procedure goes on with. */
+static void
+keep_all(void)
+{
+	ListCell   *lc;
+
+	note_all();
+	foreach(lc, backfills)
+	{
+		Backfill   *backfill = lfirst(lc);
+
+		backfill->subid = InvalidSubTransactionId;
+		backfill->user = InvalidOid;
+		backfill->slot = NULL;	/* it has been told, and may be freed */
+		backfill->written = FLAKE_PACKED_NONE;
+		backfill->is_undone = true;
+		backfill->is_kept = true;
+	}
+}
+
 /*
  * Whether a procedure goes on after the ROLLBACK, with its variables.  When an error
  * has ended the statement, no portal is executed any more.
@@ -268,20 +349,25 @@ transaction_ends(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			foreach(lc, backfills)
-				write_one(lfirst(lc));
+				write_at_end(lfirst(lc));
 			return;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
 			note_all();
 			break;
 		case XACT_EVENT_ABORT:
+			flake_recent_backfill = NULL;
 			if (procedure_goes_on())
-				note_all();
+			{
+				keep_all();
+				return;
+			}
 			break;
 		default:
 			return;
 	}
-	backfills = NIL;			/* its memory goes with the transaction's */
+	list_free_deep(backfills);
+	backfills = NIL;
 	flake_recent_backfill = NULL;
 }
 

@@ -15,7 +15,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* A shard that this transaction backfills. */
+/* A shard that this transaction backfills, or a procedure in one before. */
 typedef struct Backfill
 {
 	Oid			sequence;
@@ -24,11 +24,14 @@ typedef struct Backfill
 								 * row */
 	SubTransactionId subid;		/* the one that was the first to backfill it */
 	bool		is_undone;		/* with its row, perhaps, and not begun again */
+	bool		is_kept;		/* of a transaction before, and not begun
+								 * again: neither is it locked */
 	Oid			user;			/* found to have the rights, and the shard to
 								 * be detached; or InvalidOid */
 	FlakeLayout layout;
 	int64		image;
-	Slot	   *slot;			/* closed; NULL once the sequence is dropped */
+	Slot	   *slot;			/* closed; NULL once the sequence is dropped,
+								 * or it is kept */
 	int64		last;			/* packed: the last value that was handed out */
 	int64		written;		/* packed: the one that the row has, or less */
 	int64		limit;			/* packed: none is above */
