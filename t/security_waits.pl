@@ -105,6 +105,49 @@ like(code($superuser, $rewind[0]), qr/^none/, 'flake_rewind() waits for no index
 value($superuser, 'RESET statement_timeout');
 value($hers, 'ROLLBACK; DROP TABLE hers.t CASCADE');
 
+# She locks many tables, and gives up one after the other, the oldest first, when the call
+# has the generator.
+value($hers, q(
+DO $$BEGIN
+	FOR n IN 1..120 LOOP
+		EXECUTE format('CREATE TABLE hers.many%s (id bigint DEFAULT flake_id(5, ''app_id''))', n);
+	END LOOP;
+END$$;
+CREATE FUNCTION hers.give_up(n int) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	WHILE n = 0 AND NOT EXISTS (SELECT FROM pg_locks WHERE relation = 'app_id'::regclass AND mode = 'AccessExclusiveLock' AND granted) LOOP
+		PERFORM pg_sleep(0.001);
+	END LOOP;
+	IF n > 0 THEN
+		EXECUTE format('LOCK TABLE hers.many%s', n);
+		PERFORM hers.give_up(n - 1);
+	END IF;
+	RAISE SQLSTATE 'HH000';
+EXCEPTION WHEN SQLSTATE 'HH000' THEN
+	IF n > 0 THEN
+		PERFORM pg_sleep(0.002);
+	END IF;
+	IF n < 120 THEN
+		RAISE SQLSTATE 'HH000';
+	END IF;
+END$$));
+raise_horizon();
+value($other, q(BEGIN; SELECT flake_id(8, 'app_id')));
+send_query($superuser, $rewind[0]);
+wait_for_waiters($node, 1);
+send_query($alice, q(SELECT flake_id(6, 'app_id') IS NOT NULL, extract(epoch FROM clock_timestamp())));
+wait_for_waiters($node, 2);
+send_query($hers, q(SELECT extract(epoch FROM clock_timestamp()) FROM hers.give_up(120)));
+wait_until(sub { value($other, q(SELECT count(*) FROM pg_locks WHERE relation::regclass::text LIKE 'hers.many%' AND mode = 'AccessExclusiveLock')) == 120 },
+	'she has locked 120 tables');
+value($other, 'COMMIT');
+my ($given_up) = get_answer($hers);
+my ($minted) = get_answer($alice);
+like($minted, qr/^t\|/, 'flake_rewind(), many tables of hers: an id');
+cmp_ok(($minted =~ /\|([\d.]+)/)[0], '<', $given_up, 'flake_rewind(), many tables of hers: before she has given up the last');
+ends_well('flake_rewind(), many tables of hers');
+value($hers, 'DROP FUNCTION hers.give_up; DO $$BEGIN FOR n IN 1..120 LOOP EXECUTE format(\'DROP TABLE hers.many%s\', n); END LOOP; END$$');
+
 #
 # flake_migrate(), flake_migrate_all(): what a view of hers names
 #

@@ -258,6 +258,33 @@ foreach my $sql (
 $mallory->close;
 value($one, 'RESET statement_timeout; DROP TABLE wide');
 
+# So of the names of owners, by hand
+value($admin, q(GRANT SELECT, INSERT, UPDATE ON flake_leases TO mallory));
+my ($shard) = split /\|/, value($one, q(SELECT shard FROM flake_lease('kept', '1 hour', 'app_id')));
+my $long = q((SELECT string_agg(md5(random()::text), chr(32)) FROM generate_series(1, 200)));
+foreach my $sql (
+	qq(INSERT INTO flake_leases SELECT 'app_id'::regclass, $shard + 1, $long, 'mallory', now(), now(), now()),
+	qq(UPDATE flake_leases SET owner = $long))
+{
+	$mallory = connect_silent();
+	send_silent($mallory, $sql);
+	wait_until_stuck($mallory);
+	send_query($one, q(SELECT count(*) FROM flake_lease('other', '1 hour', 'app_id')));
+	$node->poll_query_until('postgres',
+		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%flake_lease%' AND pid <> pg_backend_pid() AND (state = 'idle' OR wait_event_type = 'LWLock')))
+	  or die 'it waits for something else';
+	is(value($admin, q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'BufferContent')), 0,
+		'flake_lease() waits for no page of an index: ' . substr $sql, 0, 6);
+	$mallory->close;
+	is((get_answer($one))[0], 1, 'and goes on');
+	is(value($admin, q(SELECT max(length(owner)) FROM flake_leases)), 5, 'without the long name');
+}
+like((ask($admin, qq(INSERT INTO flake_leases SELECT 'app_id'::regclass, $shard + 5, repeat('x', 256), 'postgres', now(), now(), now())))[1],
+	qr/WARNING:  01000: skipped a row of table "flake_leases" for shard \d+, because the name of its owner is too long/, 'it is said');
+is(code($admin, q(UPDATE flake_leases SET owner = repeat('x', 256) WHERE owner = 'kept')), '22023', 'an UPDATE is an error');
+like(code($admin, q(UPDATE flake_leases SET owner = repeat('x', 255) WHERE owner = 'kept')), qr/^none/, '255 bytes fit');
+value($admin, 'DELETE FROM flake_leases; DELETE FROM flake_shard_state; REVOKE ALL ON flake_leases FROM mallory');
+
 # The user's setting is as it was, after an error, too.
 $mallory = connect_silent('SET client_min_messages = log');
 value($admin, 'SELECT flake_detach(79)');

@@ -78,7 +78,7 @@ list_shards(const OwnTable *table, Oid sequence)
 	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(sequence));
 	scan = systable_beginscan(table->rel, table->index, true, snapshot, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
 		bool		isnull;
 
@@ -247,7 +247,7 @@ find_writer(const OwnTable *table, Oid sequence)
 	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(sequence));
 	scan = systable_beginscan(table->rel, table->index, true, &dirty, 1, &key);
-	while (!TransactionIdIsValid(writer) && HeapTupleIsValid(systable_getnext(scan)))
+	while (!TransactionIdIsValid(writer) && HeapTupleIsValid(flake_own_table_next(scan)))
 		writer = TransactionIdIsValid(dirty.xmin) ? dirty.xmin : dirty.xmax;
 	systable_endscan(scan);
 	return writer;

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/xact.h"
@@ -30,6 +31,7 @@
 #include "mint/slot.h"
 #include "postmaster/bgworker.h"
 #include "shard/keep.h"
+#include "shard/lease_row.h"
 #include "shard/state.h"
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
@@ -151,6 +153,17 @@ close_at_commit(HeapTuple row, TupleDesc desc, Oid function)
 static const char no_generator[] = "its generator does not exist";
 static const char there_already[] = "there is one already";
 static const char has_another[] = "its owner has another shard";
+static const char too_long[] = "the name of its owner is too long";
+
+/* Whether a row of leases has an owner that flake_lease() would not accept. */
+static bool
+has_long_owner(const OwnTable *table, HeapTuple row)
+{
+	bool		isnull;
+	Datum		owner = heap_getattr(row, LEASE_OWNER, RelationGetDescr(table->rel), &isnull);
+
+	return !isnull && toast_raw_datum_size(owner) > MAX_LEASE_OWNER_LEN + VARHDRSZ;
+}
 
 /*
  * Why a row that is inserted would make a restore of the whole table fail, or NULL.
@@ -172,6 +185,8 @@ reason_to_skip(OwnTableId id, const OwnTable *table, HeapTuple row)
 		return no_generator;
 	if (flake_own_table_has(table, table->index, lengthof(keys), keys))
 		return there_already;
+	if (id == LEASES && has_long_owner(table, row))
+		return too_long;
 	if (id == LEASES)
 	{
 		Datum		owner = heap_getattr(row, LEASE_OWNER, desc, &isnull[0]);
@@ -203,6 +218,8 @@ warn_of_skipped(const TriggerData *data, const char *reason)
 			 ? errhint("If you restore the generator later, add the row before ids are minted from it.")
 			 : reason == there_already
 			 ? errhint("If the two differ, change the row that is there.")
+			 : reason == too_long
+			 ? errhint("Add the row with a name of up to %d bytes.", MAX_LEASE_OWNER_LEN)
 			 : errhint("Do not attach the shard before that lease is over.")));
 }
 
@@ -235,7 +252,14 @@ keep_row(const TriggerData *data, Oid function)
 		else
 			close_at_commit(data->tg_trigtuple, desc, function);
 		if (TRIGGER_FIRED_BY_UPDATE(data->tg_event))
+		{
+			if (id == LEASES && has_long_owner(&table, data->tg_newtuple))
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("owner of a lease must have 1 to %d bytes",
+								MAX_LEASE_OWNER_LEN)));
 			close_at_commit(data->tg_newtuple, desc, function);
+		}
 	}
 	flake_own_table_close(&table);
 	return reason == NULL;

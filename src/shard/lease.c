@@ -63,8 +63,6 @@ PG_FUNCTION_INFO_V1(flake_lease);
 PG_FUNCTION_INFO_V1(flake_renew);
 PG_FUNCTION_INFO_V1(flake_release);
 
-#define MAX_OWNER_LEN	255		/* bytes */
-
 /* A class of advisory locks that SQL functions (1, 2) and shards do not use. */
 #define OWNER_LOCK_CLASS	0x0F1B
 
@@ -85,10 +83,10 @@ static void
 begin_request(LeaseRequest *request, const char *owner, Oid sequence, Oid function,
 			  const char *function_name)
 {
-	if (*owner == '\0' || strlen(owner) > MAX_OWNER_LEN)
+	if (*owner == '\0' || strlen(owner) > MAX_LEASE_OWNER_LEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("owner of a lease must have 1 to %d bytes", MAX_OWNER_LEN)));
+				 errmsg("owner of a lease must have 1 to %d bytes", MAX_LEASE_OWNER_LEN)));
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),

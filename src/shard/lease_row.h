@@ -17,6 +17,13 @@
 
 #pragma GCC visibility push(hidden)
 
+/*
+ * How long the name of an owner can be, in bytes.  A much longer one would not fit
+ * into the index of owners, and PostgreSQL says so while it keeps a page of that
+ * locked.
+ */
+#define MAX_LEASE_OWNER_LEN	255
+
 /* A row of the table flake_leases, but for generator and owner. */
 typedef struct Lease
 {

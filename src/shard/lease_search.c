@@ -67,7 +67,7 @@ list_lapsed(const LeaseRequest *request, const OwnTable *table)
 
 	flake_lease_init_generator_key(&key, request->sequence);
 	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
 		Lease		lease = flake_lease_get(table, row);
 
@@ -196,7 +196,7 @@ used_ranges(const LeaseRequest *request, int *count)
 	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(request->sequence));
 	scan = systable_beginscan(states.rel, states.index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
 		bool		isnull;
 		int32		shard = DatumGetInt32(heap_getattr(row, STATE_SHARD,
@@ -251,7 +251,7 @@ flake_lease_none_left(const LeaseRequest *request)
 
 	flake_lease_init_generator_key(&key, request->sequence);
 	scan = systable_beginscan(table.rel, table.index, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 		next = Min(next, flake_lease_later(flake_lease_get(&table, row).expires_at, request->margin_us));
 	systable_endscan(scan);
 	flake_own_table_close(&table);

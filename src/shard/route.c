@@ -34,6 +34,7 @@
 #include "miscadmin.h"
 #include "shard/route.h"
 #include "trust/own_table.h"
+#include "trust/own_table_rows.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -108,7 +109,7 @@ find_shard(const OwnTable *map, int32 shard, Snapshot snapshot, NameData *server
 						   INT4OID, InvalidOid, F_RANGE_CONTAINS_ELEM,
 						   Int32GetDatum(shard));
 	scan = systable_beginscan(map->rel, map->index, true, snapshot, 1, &key);
-	row = systable_getnext(scan);
+	row = flake_own_table_next(scan);
 	found = HeapTupleIsValid(row);
 	if (found)
 	{
@@ -145,7 +146,7 @@ flake_map_ranges(Oid function, int *count)
 
 	*count = 0;
 	scan = systable_beginscan(map.rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
 		bool		isnull;
 		Datum		shards = heap_getattr(row, MAP_SHARDS,

@@ -262,13 +262,16 @@ add_tables(List *tables, Oid sequence, Oid function)
 	return tables;
 }
 
+/* How often all are locked anew, with the tables that others have made meanwhile. */
+#define MAX_TRIES	20
+
 List *
 flake_lock_live_ids(Oid sequence, Oid function)
 {
 	TimestampTz began = GetCurrentTimestamp();
 	List	   *tables = add_tables(NIL, sequence, function);
 
-	for (;;)
+	for (int tries = 1;; tries++)
 	{
 		List	   *all = flake_add_to_lock(list_copy(tables), sequence,
 											AccessExclusiveLock, false);
@@ -281,6 +284,13 @@ flake_lock_live_ids(Oid sequence, Oid function)
 		if (list_length(tables) == count)
 			return tables;
 		flake_unlock_all(all);
+		if (tries == MAX_TRIES)
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation \"%s\"",
+							get_rel_name(((ToLock *) llast(tables))->relation)),
+					 errdetail("Tables with defaults from generator \"%s\" were made again and again.",
+							   get_rel_name(sequence))));
 	}
 }
 

@@ -32,7 +32,8 @@ typedef struct LiveIds
  * Locks the generator so that nobody mints from it, and before that the tables of
  * the columns that flake_columns() lists, so that they can be searched: all at once,
  * as flake_lock_all().  Not other sessions' temporary tables, which nobody else can
- * read.  Returns the tables, as a list of ToLock.
+ * read.  Returns the tables, as a list of ToLock.  ERROR 55P03 as flake_lock_all(), and
+ * if others make such tables all the time.
  */
 extern List *flake_lock_live_ids(Oid sequence, Oid function);
 

@@ -33,8 +33,8 @@ extern List *flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, bool is_t
 /*
  * Locks all of a list of ToLock until the end of the transaction, or of the
  * subtransaction if that is rolled back; trees come before other relations.  While
- * one of them is waited for, none of the others is locked but for some
- * milliseconds.  What does not exist is left out.
+ * one of them is waited for, none of the others is locked but for 50 ms in all.
+ * What does not exist is left out.
  *
  * ERROR 55P03 if lock_timeout is over since an instant, or if one is in use and
  * may_wait is false.
