@@ -115,8 +115,9 @@ check_privileges(Oid sequence, Oid key)
 
 /*
  * Locks a generator, so that it stays one and its shards do not change.  False if
- * that would mean waiting, and wait is false.  With missing_ok, *target is NULL if it
- * has no shards or is none, and otherwise that is ERROR 42809 or 42P01.
+ * that would mean waiting, and wait is false.  With missing_ok, *target is NULL, and
+ * nothing is locked, if it has no shards or is none, and otherwise that is ERROR 42809
+ * or 42P01.
  */
 static bool
 lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **target)
@@ -131,7 +132,10 @@ lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **tar
 	if (!missing_ok)
 		(void) flake_generator_layout(sequence, function, false, &result->layout);
 	if (!flake_generator_any_layout(sequence, function, &result->layout, &result->is_logged))
+	{
+		UnlockRelationOid(sequence, RowExclusiveLock);
 		return true;
+	}
 	result->sequence = sequence;
 	result->key = flake_generator_key(sequence, function);
 	check_privileges(sequence, result->key);
@@ -139,6 +143,7 @@ lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **tar
 	{
 		if (!missing_ok)
 			flake_shard_none(sequence);
+		UnlockRelationOid(sequence, RowExclusiveLock);
 		return true;
 	}
 
