@@ -10,6 +10,8 @@
  * state and other changes to these out, but not readers.  The latter two are kept to the end of the
  * transaction.  So no two transactions change a shard's row in either table, and
  * what is read there under the lock has been committed, or is our own.
+ * (backfill.c also writes a first row under FLAKE_CHANGE_LEASE: it says what the shard is
+ * without one.)
  *
  * Who changes a shard or a lease first takes the lock of FLAKE_OTHER_SHARDS in mode
  * FLAKE_READ_STATE, and keeps it, too.  Who changes all shards of the generator takes
