@@ -119,19 +119,23 @@ lock_briefly(Oid relation, LOCKMODE mode, int64 *left_us)
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	int			timeout = LockTimeout;
-	int			wait_ms = Min(BRIEFLY_MS, *left_us / 1000);
+	int			wait_ms;
 	volatile bool is_locked = true;
 	instr_time	start;
 	instr_time	waited;
 
-	if (wait_ms <= 0)
+	if (*left_us < 1000)
 		return false;
+	wait_ms = Min(BRIEFLY_MS, *left_us / 1000);
 	INSTR_TIME_SET_CURRENT(start);
 	BeginInternalSubTransaction(NULL);
 	PG_TRY();
 	{
 		LockTimeout = timeout == 0 ? wait_ms : Min(timeout, wait_ms);
 		LockRelationOid(relation, mode);
+
+		/* It may have been granted just as the time was over. */
+		CHECK_FOR_INTERRUPTS();
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
