@@ -18,6 +18,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -33,21 +34,30 @@ static flakeid_minter minter;
 static flakeid_pq_minter *leased;
 static double seconds = 1;
 
-/* A minter whose time begins anew, with a layout, and an hour's lease */
+/* A minter whose time begins anew, with the layout, and two hours' lease of a shard */
 static void
-start(const char *text, int64_t max_ahead_us)
+init_minter(flakeid_minter *started, int shard, int64_t max_ahead_us)
 {
 	flakeid_error error;
 	struct timespec now;
-	flakeid_lease lease = {.shard = 1,.deadline_ns = INT64_MAX};
+	flakeid_lease lease = {.shard = shard,.deadline_ns = INT64_MAX};
 
-	CHECK(flakeid_layout_parse(text, &layout, &error) == FLAKEID_OK, "%s", error.message);
-	CHECK(flakeid_minter_init(&minter, &layout, max_ahead_us, &error) == FLAKEID_OK, "%s",
+	CHECK(flakeid_minter_init(started, &layout, max_ahead_us, &error) == FLAKEID_OK, "%s",
 		  error.message);
 	clock_gettime(CLOCK_REALTIME, &now);
 	lease.not_before_us = now.tv_sec * INT64_C(1000000);
 	lease.expires_at_us = lease.not_before_us + INT64_C(7200000000);
-	CHECK(flakeid_minter_lease(&minter, &lease, &error) == FLAKEID_OK, "%s", error.message);
+	CHECK(flakeid_minter_lease(started, &lease, &error) == FLAKEID_OK, "%s", error.message);
+}
+
+/* The minter that all threads share */
+static void
+start(const char *text, int64_t max_ahead_us)
+{
+	flakeid_error error;
+
+	CHECK(flakeid_layout_parse(text, &layout, &error) == FLAKEID_OK, "%s", error.message);
+	init_minter(&minter, 1, max_ahead_us);
 }
 
 /*
@@ -75,6 +85,25 @@ mint_one_by_one(void *argument)
 	{
 		for (int i = 0; i < 10000; i++)
 			*count += flakeid_next(&minter, &id, NULL) == FLAKEID_OK;
+	} while (flakeid_steady_ns() < until_ns);
+	return NULL;
+}
+
+/* With a minter of the thread's own; other threads have other shards. */
+static void *
+mint_with_own(void *argument)
+{
+	static atomic_int shards = 1;
+	int64_t		until_ns = flakeid_steady_ns() + (int64_t) (seconds * SECOND_NS);
+	int64_t    *count = argument;
+	int64_t		id;
+	flakeid_minter own;
+
+	init_minter(&own, atomic_fetch_add(&shards, 1), INT64_C(3600000000));
+	do
+	{
+		for (int i = 0; i < 10000; i++)
+			*count += flakeid_next(&own, &id, NULL) == FLAKEID_OK;
 	} while (flakeid_steady_ns() < until_ns);
 	return NULL;
 }
@@ -204,6 +233,7 @@ main(int argc, char **argv)
 	measure("flakeid_next, burst", CLOCK_PROCESS_CPUTIME_ID, 1, mint_one_by_one);
 	start("instagram", hour_us);
 	measure("flakeid_next, burst, 2 threads", CLOCK_MONOTONIC, 2, mint_one_by_one);
+	measure("flakeid_next, burst, 2 threads with a minter each", CLOCK_MONOTONIC, 2, mint_with_own);
 	if (url != NULL || getenv("PGHOST") != NULL)
 		measure_leased(url != NULL ? url : "");
 	start("instagram", hour_us);
