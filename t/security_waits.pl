@@ -233,15 +233,6 @@ get_answer($hers);
 value($hers, 'ROLLBACK');
 ends_well('flake_migrate_all(), a schema that she renames', qr/columns migrated: 1/);
 
-new_schema('dropped', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
-value($superuser, 'CREATE SCHEMA dropped_view AUTHORIZATION mallory');
-value($hers, 'CREATE VIEW dropped_view.v AS SELECT id FROM dropped.a; BEGIN; ALTER SCHEMA dropped_view RENAME TO dropped_now');
-send_query($superuser, q(CALL flake_migrate_all(ARRAY['dropped'], 5)));
-wait_for_waiters($node, 1);
-alice_goes_on('flake_migrate_all(), a schema that she drops', 'INSERT INTO dropped.a DEFAULT VALUES', 'SELECT FROM dropped.a');
-value($hers, 'DROP SCHEMA dropped_now CASCADE; COMMIT');
-ends_well('flake_migrate_all(), a schema that she drops', qr/columns migrated: 1/);
-
 #
 # A partition that she may read
 #
