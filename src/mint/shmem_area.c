@@ -37,7 +37,7 @@
 
 typedef struct ShmemHeader
 {
-	uint8		server_value[FLAKE_SERVER_VALUE_LEN];
+	uint8		server_value[FLAKE_SERVER_VALUE_LEN];	/* drawn with the area */
 	LWLock		lock;			/* held while the area is being created */
 	dsa_handle	area;			/* DSM_HANDLE_INVALID until it is */
 	dshash_table_handle horizons;
@@ -79,13 +79,7 @@ static dshash_parameters table_params = {
 #endif
 };
 
-/*
- * What goes into the header's server_value.  It is drawn before the header is
- * made, as that can fail, and a header that is not complete would be taken for
- * one that is.
- */
-static uint8 drawn[FLAKE_SERVER_VALUE_LEN];
-
+/* Nothing here may fail: a header that is not complete would be taken for one that is. */
 static void
 header_init(void *ptr
 #if PG_VERSION_NUM >= 190000
@@ -103,7 +97,6 @@ header_init(void *ptr
 	header->area = DSM_HANDLE_INVALID;
 	memset(&header->clock_guard, 0, sizeof(ClockGuard));
 	SpinLockInit(&header->clock_guard.mutex);
-	memcpy(header->server_value, drawn, FLAKE_SERVER_VALUE_LEN);
 }
 
 /* Finds or makes the header. */
@@ -112,11 +105,6 @@ header_get(void)
 {
 	ShmemHeader *header;
 	bool		found;
-
-	if (!pg_strong_random(drawn, FLAKE_SERVER_VALUE_LEN))
-		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
 
 #if PG_VERSION_NUM >= 190000
 	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
@@ -184,6 +172,11 @@ area_create(ShmemHeader *header)
 	dshash_table *new_slots;
 	dshash_table *new_settled;
 	dsa_pointer new_holders;
+
+	if (!pg_strong_random(header->server_value, FLAKE_SERVER_VALUE_LEN))
+		ereport(ERROR,
+				(errcode(ERRCODE_INTERNAL_ERROR),
+				 errmsg("could not generate random values")));
 
 	dsa_set_size_limit(new_area, add_size((Size) FLAKE_AREA_LIMIT_MB * 1024 * 1024,
 										  holders_size()));

@@ -194,13 +194,9 @@ read_own_group(void)
 	return node;
 }
 
-/*
- * Whether a snapshot has the extension; of SnapshotAny, whether this transaction
- * has dropped it.  That can be undone while the transaction goes on, and keeps
- * what it has minted.
- */
+/* Whether a snapshot has the extension, and if asked for, dropped by this transaction. */
 static bool
-find_citus(Snapshot snapshot)
+find_citus(Snapshot snapshot, bool dropped_here)
 {
 	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
@@ -213,7 +209,7 @@ find_citus(Snapshot snapshot)
 	/* The table has a few rows: to open its index takes longer. */
 	scan = systable_beginscan(rel, InvalidOid, false, snapshot, 1, &key);
 	while (!found && HeapTupleIsValid(row = systable_getnext(scan)))
-		found = snapshot != SnapshotAny ||
+		found = !dropped_here ||
 			TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetUpdateXid(row->t_data));
 	systable_endscan(scan);
 	table_close(rel, AccessShareLock);
@@ -226,9 +222,13 @@ read_node(void)
 	CitusNode	node = {CITUS_IS_ABSENT, COORDINATOR};
 	bool		in_doubt;
 
-	if (!find_citus(NULL))
+	/* Most databases have no row of it, dead or alive: one look is enough then. */
+	if (!find_citus(SnapshotAny, false))
+		return node;
+	if (!find_citus(NULL, false))
 	{
-		if (find_citus(SnapshotAny))
+		/* To drop it can be undone, while the transaction keeps what it has minted. */
+		if (find_citus(SnapshotAny, true))
 			node.place = CITUS_IS_IN_DOUBT;
 		return node;
 	}
