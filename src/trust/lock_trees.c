@@ -104,7 +104,7 @@ flake_lock_trees(PG_FUNCTION_ARGS)
 		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
 	all = add_relations(NIL, PG_GETARG_ARRAYTYPE_P(1), true, mode);
 	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), false, mode);
-	flake_lock_all(all, !PG_ARGISNULL(4),
-				   PG_ARGISNULL(4) ? 0 : PG_GETARG_TIMESTAMPTZ(4));
+	(void) flake_lock_all(all, !PG_ARGISNULL(4),
+						  PG_ARGISNULL(4) ? 0 : PG_GETARG_TIMESTAMPTZ(4), NULL, NULL);
 	PG_RETURN_VOID();
 }
