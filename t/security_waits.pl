@@ -290,6 +290,31 @@ value($hers, 'COMMIT');
 unlike((get_answer($other))[1], qr/ERROR/, 'flake_migrate(), a table that is referred to: then it goes on');
 
 #
+# flake_create_shard(): tables that a template refers to
+#
+
+new_schema('template', 'CREATE TABLE country (id int PRIMARY KEY)');
+new_schema('parts', q(CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)));
+value($hers, 'CREATE TABLE hers.m (id int PRIMARY KEY); GRANT REFERENCES ON hers.m TO alice');
+value($superuser, 'ALTER TABLE parts.a ADD m int REFERENCES hers.m');
+waits_for_hers('flake_create_shard(), a table that is referred to', 'LOCK TABLE hers.m IN ROW EXCLUSIVE MODE',
+	q(SELECT flake_create_shard(6, 'parts')), 'INSERT INTO template.country VALUES (1)', 'BEGIN; LOCK TABLE template.country; COMMIT');
+waits_for_hers('flake_create_shard(), a table that is locked', 'LOCK TABLE hers.m',
+	q(SELECT flake_create_shard(7, 'parts')), 'BEGIN; LOCK TABLE parts.a; COMMIT');
+
+#
+# _flake_lock_trees(): REFERENCES alone
+#
+
+new_schema('trees', 'CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE heir () INHERITS (a); GRANT REFERENCES ON a TO mallory;'
+	  . 'CREATE TABLE p (id int PRIMARY KEY) PARTITION BY LIST (id); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); GRANT REFERENCES ON p TO mallory');
+is(code($hers, q(SELECT _flake_lock_trees(_flake_guard('public'), ARRAY['trees.a'::regclass::oid], true, '{}', '{}', now()))),
+	'42501', 'REFERENCES is no right to lock a table with what inherits from it');
+value($hers, q(BEGIN; SELECT _flake_lock_trees(_flake_guard('public'), '{}', true, ARRAY['trees.a', 'trees.p']::regclass[]::oid[], '{}', now())));
+is(locks_of_others("trees.$_->[0]"), $_->[1], "but with its partitions: $_->[0]") foreach [ 'a', 1 ], [ 'heir', 0 ], [ 'p', 1 ], [ 'p1', 1 ];
+value($hers, 'ROLLBACK');
+
+#
 # flake_migrate(): what nobody can look up beforehand
 #
 

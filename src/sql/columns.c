@@ -257,7 +257,7 @@ add_tables(List *tables, Oid sequence, Oid function)
 
 		if (!isOtherTempNamespace(get_rel_namespace(relation)) &&
 			find_table(tables, relation) == NULL)
-			tables = flake_add_to_lock(tables, relation, AccessShareLock, true);
+			tables = flake_add_to_lock(tables, relation, AccessShareLock, REACH_HEIRS);
 	}
 	return tables;
 }
@@ -302,7 +302,8 @@ flake_lock_live_ids(Oid sequence, Oid function)
 							get_rel_name(((ToLock *) llast(search.tables))->relation)),
 					 errdetail("Tables with defaults from generator \"%s\" were made again and again.",
 							   get_rel_name(sequence))));
-		all = flake_add_to_lock(list_copy(search.tables), sequence, AccessExclusiveLock, false);
+		all = flake_add_to_lock(list_copy(search.tables), sequence, AccessExclusiveLock,
+								REACH_NONE);
 	} while (!flake_lock_all(all, true, began, are_all_tables, &search));
 	return search.tables;
 }

@@ -31,6 +31,7 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
@@ -59,13 +60,13 @@ typedef struct Try
 } Try;
 
 List *
-flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, bool is_tree)
+flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, Reach reach)
 {
 	ToLock	   *item = palloc0(sizeof(ToLock));
 
 	item->relation = relation;
 	item->mode = mode;
-	item->is_tree = is_tree;
+	item->reach = reach;
 	return lappend(all, item);
 }
 
@@ -95,9 +96,9 @@ count_locked(List *all)
 	return count;
 }
 
-/* Whether it is locked with a tree. */
+/* Whether it is locked with another one, or as one that others are locked with. */
 static bool
-is_in_tree(List *all, Oid relation)
+is_in_reach(List *all, Oid relation)
 {
 	ListCell   *lc;
 
@@ -105,7 +106,7 @@ is_in_tree(List *all, Oid relation)
 	{
 		ToLock	   *item = lfirst(lc);
 
-		if (item->is_tree && list_member_oid(item->locked, relation))
+		if (item->reach != REACH_NONE && list_member_oid(item->locked, relation))
 			return true;
 	}
 	return false;
@@ -169,7 +170,7 @@ static bool
 try_relation(List *all, ToLock *item, Oid relation, Try *try)
 {
 	if (list_member_oid(item->locked, relation) ||
-		(!item->is_tree && is_in_tree(all, relation)))
+		(item->reach == REACH_NONE && is_in_reach(all, relation)))
 		return true;
 	if (!ConditionalLockRelationOid(relation, item->mode) &&
 
@@ -207,7 +208,9 @@ try_item(List *all, ToLock *item, Try *try)
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 			continue;
 		item->members = lappend_oid(item->members, relation);
-		if (item->is_tree)
+		if (item->reach == REACH_HEIRS ||
+			(item->reach == REACH_PARTITIONS &&
+			 get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE))
 			found = list_concat_unique_oid(found,
 										   find_inheritance_children(relation, NoLock));
 	}

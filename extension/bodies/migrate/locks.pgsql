@@ -3,7 +3,6 @@ DECLARE
     own_views pg_catalog.oid[];
     sequences pg_catalog.oid[];
     lost pg_catalog.oid[];          -- those of them that are dropped
-    keys pg_catalog.oid[];          -- tables that foreign keys refer to, which are made anew
 BEGIN
     -- Those that are not bigint yet have to be.  The type of a column cannot change
     -- under a view, nor a view's under another.  No UUID changes, also not what refers
@@ -34,12 +33,15 @@ BEGIN
     JOIN pg_attribute a ON a.attrelid = u.target AND a.attname = u.attname
     JOIN pg_class c ON c.oid = @extschema@._flake_old_sequence(u.target, u.attname)
     WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE');
+    -- Foreign keys are made anew.
     keys := ARRAY(SELECT DISTINCT l.other
                   FROM unnest(relations, attributes) AS u (relation, attname)
                   CROSS JOIN LATERAL unnest(@extschema@._flake_linked(u.relation, u.attname)) AS l (other)
-                  WHERE has_any_column_privilege(l.other, 'REFERENCES'));
+                  JOIN pg_class c ON c.oid = l.other
+                  WHERE has_any_column_privilege(l.other, 'REFERENCES') AND (NOT dry_run OR pg_has_role(c.relowner, 'USAGE'))
+                  ORDER BY l.other);
     trees := ARRAY(SELECT DISTINCT c.oid
-                   FROM unnest(targets || tables || own_views || lost || keys) AS t (oid) JOIN pg_class c USING (oid)
+                   FROM unnest(targets || tables || own_views || lost) AS t (oid) JOIN pg_class c USING (oid)
                    WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid);
     named := ARRAY(SELECT DISTINCT c.oid
                    FROM unnest(@extschema@._flake_named_relations(own_views) || sequences || generator::oid
