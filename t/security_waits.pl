@@ -315,19 +315,34 @@ is(locks_of_others("trees.$_->[0]"), $_->[1], "but with its partitions: $_->[0]"
 value($hers, 'ROLLBACK');
 
 #
+# flake_migrate(): types of hers that are made of the row type, and a foreign key of hers
+#
+
+new_schema('typed', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT REFERENCES ON a TO mallory; GRANT SELECT ON a TO mallory');
+value($hers, 'CREATE TYPE hers.c AS (x typed.a[]); CREATE TYPE hers.d AS (y hers.c); CREATE VIEW hers.rows AS SELECT a FROM typed.a;'
+	  . 'CREATE TABLE hers.referring (a int REFERENCES typed.a)');
+my $migrate = q(BEGIN; SELECT count(*) FROM flake_migrate('typed.a', 'id', 5); ROLLBACK);
+my @goes_on = ('INSERT INTO typed.a DEFAULT VALUES', 'SELECT FROM typed.a');
+
+waits_for_hers('flake_migrate(), a type made of its rows', 'ALTER TYPE hers.c ADD ATTRIBUTE y int', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a type made of that', 'ALTER TYPE hers.d ADD ATTRIBUTE z int', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a view of its rows', 'ALTER VIEW hers.rows SET (security_barrier)', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a table that refers to it', 'LOCK TABLE hers.referring IN ROW EXCLUSIVE MODE', $migrate, @goes_on);
+
+#
 # flake_migrate(): what nobody can look up beforehand
 #
 
-new_schema('typed', 'CREATE TABLE a (id serial PRIMARY KEY)');
-value($hers, 'CREATE TYPE hers.c AS (x typed.a); BEGIN; ALTER TYPE hers.c ADD ATTRIBUTE y int');
-is(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5))),
-	'55P03', 'a type of hers made of the row type is waited for two seconds at most');
-alice_goes_on('afterwards', 'INSERT INTO typed.a DEFAULT VALUES');
+new_schema('unseen', q(CREATE TABLE a (id serial PRIMARY KEY, n int);
+CREATE FUNCTION locked(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN n; END';
+CREATE INDEX ON a (unseen.locked(n)); INSERT INTO a (n) VALUES (1)));
+value($hers, 'SELECT pg_advisory_lock(77)');
+is(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), '55P03', 'what else is in use is waited for two seconds at most');
+alice_goes_on('afterwards', 'SELECT FROM unseen.a');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was');
-value($hers, 'ROLLBACK');
-like(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5))), qr/^none/, 'without her it goes on');
+value($hers, 'SELECT pg_advisory_unlock(77)');
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), qr/^none/, 'without her it goes on');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
-value($hers, 'DROP TYPE hers.c');
 
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;

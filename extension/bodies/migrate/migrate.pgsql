@@ -180,9 +180,8 @@ BEGIN
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
         -- All that is known to be needed is locked.  Whatever else has to be waited for may
-        -- be anybody's: for example a type with a column of the table's row type, or a
-        -- function of a view's.  So it is not waited for longer than PostgreSQL needs to
-        -- interrupt an autovacuum.
+        -- be anybody's, such as a type that was made this moment.  So it is not waited for
+        -- longer than PostgreSQL needs to interrupt an autovacuum.
         PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
                                                                     nullif(lock_timeout, '0')::interval))::numeric || 's', true);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
