@@ -330,6 +330,34 @@ waits_for_hers('flake_migrate(), a view of its rows', 'ALTER VIEW hers.rows SET 
 waits_for_hers('flake_migrate(), a table that refers to it', 'LOCK TABLE hers.referring IN ROW EXCLUSIVE MODE', $migrate, @goes_on);
 
 #
+# flake_migrate(): definitions of hers that take long to write down
+#
+
+new_schema('written', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT, REFERENCES ON a TO mallory');
+value($hers, q(
+DO $$BEGIN
+	EXECUTE format('CREATE TABLE hers.wide (%s)', (SELECT string_agg(format('c%s int', n), ', ') FROM generate_series(1, 1600) AS n));
+END$$));
+foreach my $case (
+	[
+		'view hers.joins', 'VIEW hers.joins',
+		q(format('CREATE VIEW hers.joins AS SELECT a.id FROM written.a%s', (SELECT string_agg(format(' CROSS JOIN hers.wide t%s', n), '') FROM generate_series(1, 6) AS n)))
+	],
+	[
+		'constraint long ', 'TABLE hers.checked',
+		q(format('CREATE TABLE hers.checked (id int REFERENCES written.a CONSTRAINT long CHECK (id::text <> %L))', repeat('x', 1500000)))
+	])
+{
+	my ($what, $drop, $create) = @$case;
+
+	value($hers, "DO \$\$BEGIN EXECUTE $create; END\$\$");
+	my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+	like($err, qr/ERROR:  0A000.*$what.*has a definition of more than 4 MB/s, "flake_migrate(), $what is too long");
+	value($hers, "DROP $drop");
+}
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))), qr/^none/, 'without them it goes on');
+
+#
 # flake_migrate(): what nobody can look up beforehand
 #
 
