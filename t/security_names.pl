@@ -61,7 +61,7 @@ CREATE FUNCTION ext.flake_id(int) RETURNS bigint LANGUAGE sql AS 'SELECT trap.no
 CREATE DOMAIN ext._flake_ticket AS oid CHECK (trap.note());
 CREATE FUNCTION ext._flake_guard_schemas(TICKET, oid[]) RETURNS void LANGUAGE sql AS 'SELECT trap.note()::text::void';
 CREATE FUNCTION ext._flake_guard_relation(TICKET, oid, boolean) RETURNS boolean LANGUAGE sql AS 'SELECT trap.note()';
-CREATE FUNCTION ext._flake_lock_trees(TICKET, oid[], boolean, oid[], timestamptz) RETURNS void LANGUAGE sql AS 'SELECT trap.note()::text::void';
+CREATE FUNCTION ext._flake_lock_trees(TICKET, oid[], boolean, oid[], oid[], timestamptz) RETURNS void LANGUAGE sql AS 'SELECT trap.note()::text::void';
 CREATE FUNCTION ext._flake_largest(TICKET, oid, name) RETURNS bigint LANGUAGE sql AS 'SELECT trap.note()::int::bigint';
 CREATE FUNCTION ext._flake_execute_steps(TICKET, oid[], oid[], oid[], text[], boolean) RETURNS void LANGUAGE sql AS 'SELECT trap.note()::text::void';
 SQL

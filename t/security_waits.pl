@@ -290,19 +290,87 @@ value($hers, 'COMMIT');
 unlike((get_answer($other))[1], qr/ERROR/, 'flake_migrate(), a table that is referred to: then it goes on');
 
 #
+# flake_create_shard(): tables that a template refers to
+#
+
+new_schema('template', 'CREATE TABLE country (id int PRIMARY KEY)');
+new_schema('parts', q(CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)));
+value($hers, 'CREATE TABLE hers.m (id int PRIMARY KEY); GRANT REFERENCES ON hers.m TO alice');
+value($superuser, 'ALTER TABLE parts.a ADD m int REFERENCES hers.m');
+waits_for_hers('flake_create_shard(), a table that is referred to', 'LOCK TABLE hers.m IN ROW EXCLUSIVE MODE',
+	q(SELECT flake_create_shard(6, 'parts')), 'INSERT INTO template.country VALUES (1)', 'BEGIN; LOCK TABLE template.country; COMMIT');
+waits_for_hers('flake_create_shard(), a table that is locked', 'LOCK TABLE hers.m',
+	q(SELECT flake_create_shard(7, 'parts')), 'BEGIN; LOCK TABLE parts.a; COMMIT');
+
+#
+# _flake_lock_trees(): REFERENCES alone
+#
+
+new_schema('trees', 'CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE heir () INHERITS (a); GRANT REFERENCES ON a TO mallory;'
+	  . 'CREATE TABLE p (id int PRIMARY KEY) PARTITION BY LIST (id); CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1); GRANT REFERENCES ON p TO mallory');
+is(code($hers, q(SELECT _flake_lock_trees(_flake_guard('public'), ARRAY['trees.a'::regclass::oid], true, '{}', '{}', now()))),
+	'42501', 'REFERENCES is no right to lock a table with what inherits from it');
+value($hers, q(BEGIN; SELECT _flake_lock_trees(_flake_guard('public'), '{}', true, ARRAY['trees.a', 'trees.p']::regclass[]::oid[], '{}', now())));
+is(locks_of_others("trees.$_->[0]"), $_->[1], "but with its partitions: $_->[0]") foreach [ 'a', 1 ], [ 'heir', 0 ], [ 'p', 1 ], [ 'p1', 1 ];
+value($hers, 'ROLLBACK');
+
+#
+# flake_migrate(): types of hers that are made of the row type, and a foreign key of hers
+#
+
+new_schema('typed', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT REFERENCES ON a TO mallory; GRANT SELECT ON a TO mallory');
+value($hers, 'CREATE TYPE hers.c AS (x typed.a[]); CREATE TYPE hers.d AS (y hers.c); CREATE VIEW hers.rows AS SELECT a FROM typed.a;'
+	  . 'CREATE TABLE hers.referring (a int REFERENCES typed.a)');
+my $migrate = q(BEGIN; SELECT count(*) FROM flake_migrate('typed.a', 'id', 5); ROLLBACK);
+my @goes_on = ('INSERT INTO typed.a DEFAULT VALUES', 'SELECT FROM typed.a');
+
+waits_for_hers('flake_migrate(), a type made of its rows', 'ALTER TYPE hers.c ADD ATTRIBUTE y int', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a type made of that', 'ALTER TYPE hers.d ADD ATTRIBUTE z int', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a view of its rows', 'ALTER VIEW hers.rows SET (security_barrier)', $migrate, @goes_on);
+waits_for_hers('flake_migrate(), a table that refers to it', 'LOCK TABLE hers.referring IN ROW EXCLUSIVE MODE', $migrate, @goes_on);
+
+#
+# flake_migrate(): definitions of hers that take long to write down
+#
+
+new_schema('written', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT, REFERENCES ON a TO mallory');
+value($hers, q(
+DO $$BEGIN
+	EXECUTE format('CREATE TABLE hers.wide (%s)', (SELECT string_agg(format('c%s int', n), ', ') FROM generate_series(1, 1600) AS n));
+END$$));
+foreach my $case (
+	[
+		'view hers.joins', 'VIEW hers.joins',
+		q(format('CREATE VIEW hers.joins AS SELECT a.id FROM written.a%s', (SELECT string_agg(format(' CROSS JOIN hers.wide t%s', n), '') FROM generate_series(1, 6) AS n)))
+	],
+	[
+		'constraint long ', 'TABLE hers.checked',
+		q(format('CREATE TABLE hers.checked (id int REFERENCES written.a CONSTRAINT long CHECK (id::text <> %L))', repeat('x', 1500000)))
+	])
+{
+	my ($what, $drop, $create) = @$case;
+
+	value($hers, "DO \$\$BEGIN EXECUTE $create; END\$\$");
+	my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+	like($err, qr/ERROR:  0A000.*$what.*has a definition of more than 4 MB/s, "flake_migrate(), $what is too long");
+	value($hers, "DROP $drop");
+}
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))), qr/^none/, 'without them it goes on');
+
+#
 # flake_migrate(): what nobody can look up beforehand
 #
 
-new_schema('typed', 'CREATE TABLE a (id serial PRIMARY KEY)');
-value($hers, 'CREATE TYPE hers.c AS (x typed.a); BEGIN; ALTER TYPE hers.c ADD ATTRIBUTE y int');
-is(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5))),
-	'55P03', 'a type of hers made of the row type is waited for two seconds at most');
-alice_goes_on('afterwards', 'INSERT INTO typed.a DEFAULT VALUES');
+new_schema('unseen', q(CREATE TABLE a (id serial PRIMARY KEY, n int);
+CREATE FUNCTION locked(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_advisory_xact_lock(77); RETURN n; END';
+CREATE INDEX ON a (unseen.locked(n)); INSERT INTO a (n) VALUES (1)));
+value($hers, 'SELECT pg_advisory_lock(77)');
+is(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), '55P03', 'what else is in use is waited for two seconds at most');
+alice_goes_on('afterwards', 'SELECT FROM unseen.a');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was');
-value($hers, 'ROLLBACK');
-like(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5))), qr/^none/, 'without her it goes on');
+value($hers, 'SELECT pg_advisory_unlock(77)');
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), qr/^none/, 'without her it goes on');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
-value($hers, 'DROP TYPE hers.c');
 
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;

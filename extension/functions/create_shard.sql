@@ -109,6 +109,20 @@ END;
 COMMENT ON FUNCTION @extschema@._flake_traits(oid) IS
 'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, privileges; for flake_create_shard()';
 
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_template_locks(source oid,
+    OUT tables oid[], OUT sequences oid[], OUT keys oid[], OUT named oid[], OUT schemas oid[])
+RETURNS record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/create_shard/template_locks.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_template_locks(oid) IS
+'the tables of a schema, and the sequences that are no generators; and for _flake_lock_trees() the tables elsewhere that foreign keys refer to, and all of these and what they name; and the schemas of that; for flake_create_shard()';
+
 -- The steps of flake_create_shard(), of which each is a function.  Those called copy
 -- return rows for _flake_execute_steps().  The template is the schema source with
 -- the tables and sequences that are locked, and the copy the schema target.

@@ -103,7 +103,8 @@ COMMENT ON FUNCTION @extschema@._flake_named_relations(oid[]) IS
 CREATE FUNCTION @extschema@._flake_migrate_locks(ticket @extschema@._flake_ticket, targets oid[], columns name[],
     generator regclass, dry_run boolean, drop_sequence boolean,
     OUT relations oid[], OUT attributes name[], OUT all_relations oid[], OUT all_attributes name[], OUT tables oid[],
-    OUT views oid[], OUT circular oid, OUT types oid[], OUT trees oid[], OUT named oid[], OUT schemas oid[])
+    OUT views oid[], OUT circular oid, OUT types oid[], OUT trees oid[], OUT keys oid[],
+    OUT named oid[], OUT schemas oid[])
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$

@@ -257,7 +257,7 @@ add_tables(List *tables, Oid sequence, Oid function)
 
 		if (!isOtherTempNamespace(get_rel_namespace(relation)) &&
 			find_table(tables, relation) == NULL)
-			tables = flake_add_to_lock(tables, relation, AccessShareLock, true);
+			tables = flake_add_to_lock(tables, relation, AccessShareLock, REACH_HEIRS);
 	}
 	return tables;
 }
@@ -265,33 +265,47 @@ add_tables(List *tables, Oid sequence, Oid function)
 /* How often all are locked anew, with the tables that others have made meanwhile. */
 #define MAX_TRIES	20
 
+/* What is to be locked: the tables, as a list of ToLock, and the generator. */
+typedef struct ToSearch
+{
+	Oid			sequence;
+	Oid			function;
+	List	   *tables;
+} ToSearch;
+
+/* Whether nobody has made a table meanwhile that takes its defaults from it. */
+static bool
+are_all_tables(void *arg)
+{
+	ToSearch   *search = arg;
+	int			count = list_length(search->tables);
+
+	search->tables = add_tables(search->tables, search->sequence, search->function);
+	return list_length(search->tables) == count;
+}
+
 List *
 flake_lock_live_ids(Oid sequence, Oid function)
 {
 	TimestampTz began = GetCurrentTimestamp();
-	List	   *tables = add_tables(NIL, sequence, function);
+	ToSearch	search = {.sequence = sequence,.function = function};
+	List	   *all;
+	int			tries = 0;
 
-	for (int tries = 1;; tries++)
+	(void) are_all_tables(&search);
+	do
 	{
-		List	   *all = flake_add_to_lock(list_copy(tables), sequence,
-											AccessExclusiveLock, false);
-		int			count = list_length(tables);
-
-		flake_lock_all(all, true, began);
-
-		/* Meanwhile others may take their defaults from it. */
-		tables = add_tables(tables, sequence, function);
-		if (list_length(tables) == count)
-			return tables;
-		flake_unlock_all(all);
-		if (tries == MAX_TRIES)
+		if (tries++ == MAX_TRIES)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg("could not obtain lock on relation \"%s\"",
-							get_rel_name(((ToLock *) llast(tables))->relation)),
+							get_rel_name(((ToLock *) llast(search.tables))->relation)),
 					 errdetail("Tables with defaults from generator \"%s\" were made again and again.",
 							   get_rel_name(sequence))));
-	}
+		all = flake_add_to_lock(list_copy(search.tables), sequence, AccessExclusiveLock,
+								REACH_NONE);
+	} while (!flake_lock_all(all, true, began, are_all_tables, &search));
+	return search.tables;
 }
 
 LiveIds

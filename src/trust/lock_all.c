@@ -16,9 +16,12 @@
  *	L3	When all are locked, what inherits from them is looked up again, until there
  *		is nothing new.  If there is after MAX_ROUNDS, because somebody makes tables
  *		all the time, all are let go as if the newest were in use.
- *
- * What the caller has looked up to know the relations can have changed by then.  He
- * looks it up again, and lets go of all if it has.
+ *	L4	What the caller has looked up to know the relations can have changed by then.
+ *		He looks it up again, and all are let go if it has.
+ *	L5	A round of this is a subtransaction, and letting go is to undo it.  A hot
+ *		standby hears of an ACCESS EXCLUSIVE lock when it is taken, and that it is let
+ *		go only with the end of the transaction or subtransaction that has taken it.
+ *		The end is in the WAL that the standby gets, before anybody is waited for.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -27,6 +30,8 @@
 #include "postgres.h"
 
 #include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "miscadmin.h"
 #include "portability/instr_time.h"
@@ -55,34 +60,29 @@ typedef struct Try
 } Try;
 
 List *
-flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, bool is_tree)
+flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, Reach reach)
 {
 	ToLock	   *item = palloc0(sizeof(ToLock));
 
 	item->relation = relation;
 	item->mode = mode;
-	item->is_tree = is_tree;
+	item->reach = reach;
 	return lappend(all, item);
 }
 
-void
-flake_unlock_all(List *all)
+/* After the subtransaction that has locked them was undone. */
+static void
+forget_locked(List *all)
 {
-	ResourceOwner owner = CurrentResourceOwner;
 	ListCell   *lc;
-	ListCell   *locked;
 
-	CurrentResourceOwner = CurTransactionResourceOwner;
 	foreach(lc, all)
 	{
 		ToLock	   *item = lfirst(lc);
 
-		foreach(locked, item->locked)
-			UnlockRelationOid(lfirst_oid(locked), item->mode);
 		list_free(item->locked);
 		item->locked = NIL;
 	}
-	CurrentResourceOwner = owner;
 }
 
 static int
@@ -96,9 +96,9 @@ count_locked(List *all)
 	return count;
 }
 
-/* Whether it is locked with a tree. */
+/* Whether it is locked with another one, or as one that others are locked with. */
 static bool
-is_in_tree(List *all, Oid relation)
+is_in_reach(List *all, Oid relation)
 {
 	ListCell   *lc;
 
@@ -106,7 +106,7 @@ is_in_tree(List *all, Oid relation)
 	{
 		ToLock	   *item = lfirst(lc);
 
-		if (item->is_tree && list_member_oid(item->locked, relation))
+		if (item->reach != REACH_NONE && list_member_oid(item->locked, relation))
 			return true;
 	}
 	return false;
@@ -170,7 +170,7 @@ static bool
 try_relation(List *all, ToLock *item, Oid relation, Try *try)
 {
 	if (list_member_oid(item->locked, relation) ||
-		(!item->is_tree && is_in_tree(all, relation)))
+		(item->reach == REACH_NONE && is_in_reach(all, relation)))
 		return true;
 	if (!ConditionalLockRelationOid(relation, item->mode) &&
 
@@ -208,7 +208,9 @@ try_item(List *all, ToLock *item, Try *try)
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 			continue;
 		item->members = lappend_oid(item->members, relation);
-		if (item->is_tree)
+		if (item->reach == REACH_HEIRS ||
+			(item->reach == REACH_PARTITIONS &&
+			 get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE))
 			found = list_concat_unique_oid(found,
 										   find_inheritance_children(relation, NoLock));
 	}
@@ -243,18 +245,71 @@ try_all(List *all, Try *try)
 	return newest;
 }
 
-void
-flake_lock_all(List *all, bool may_wait, TimestampTz began)
+/*
+ * A round (L5): waits for the relation that is in use, if there is one, for that
+ * item of the list (L1), and tries to lock all.  If that fails, none is locked, and
+ * the item that a relation in use is for is set.
+ */
+static bool
+lock_in_round(List *all, Try *try, ToLock **item, StillAll is_all, void *arg)
 {
+	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	ToLock	   *item;
-	Try			try = {.may_wait = may_wait,.left_us = TRY_MS * INT64CONST(1000)};
+	ToLock	   *volatile failed = NULL;
+	volatile bool is_done = false;
 
-	/* To that the locks of lock_briefly() go, too. */
-	CurrentResourceOwner = CurTransactionResourceOwner;
-	while ((item = try_all(all, &try)) != NULL)
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
 	{
-		flake_unlock_all(all);
+		if (*item != NULL)
+		{
+			LockRelationOid(try->busy, (*item)->mode);
+			(*item)->locked = list_make1_oid(try->busy);
+		}
+		try->left_us = TRY_MS * INT64CONST(1000);
+		failed = try_all(all, try);
+		is_done = failed == NULL && (is_all == NULL || is_all(arg));	/* L4 */
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		MemoryContextSwitchTo(context);
+		CurrentResourceOwner = owner;
+		ReThrowError(error);
+	}
+	PG_END_TRY();
+	if (is_done)
+		ReleaseCurrentSubTransaction();
+	else
+	{
+		RollbackAndReleaseCurrentSubTransaction();
+		if (XactLastRecEnd != 0)
+			XLogSetAsyncXactLSN(XactLastRecEnd);	/* L5: soon */
+	}
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	if (!is_done)
+		forget_locked(all);
+	*item = failed;
+	return is_done;
+}
+
+bool
+flake_lock_all(List *all, bool may_wait, TimestampTz began, StillAll is_all, void *arg)
+{
+	ToLock	   *item = NULL;
+	Try			try = {.may_wait = may_wait};
+
+	while (!lock_in_round(all, &try, &item, is_all, arg))
+	{
+		if (item == NULL)
+			return false;
 		if (!may_wait)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
@@ -265,9 +320,6 @@ flake_lock_all(List *all, bool may_wait, TimestampTz began)
 			ereport(ERROR,
 					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 					 errmsg("canceling statement due to lock timeout")));
-		LockRelationOid(try.busy, item->mode);	/* L1 */
-		item->locked = list_make1_oid(try.busy);
-		try.left_us = TRY_MS * INT64CONST(1000);
 	}
-	CurrentResourceOwner = owner;
+	return true;
 }

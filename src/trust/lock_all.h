@@ -16,33 +16,43 @@
 
 #pragma GCC visibility push(hidden)
 
+/* What is locked with a relation. */
+typedef enum Reach
+{
+	REACH_NONE,
+	REACH_PARTITIONS,
+	REACH_HEIRS					/* all that inherit from it, partitions, too */
+} Reach;
+
 /* A relation to be locked. */
 typedef struct ToLock
 {
 	Oid			relation;
 	LOCKMODE	mode;
-	bool		is_tree;		/* with all that inherit from it */
+	Reach		reach;
 	List	   *members;		/* it and these, those that exist, when they
 								 * are locked */
 	List	   *locked;			/* what was locked for it */
 } ToLock;
 
 /* The list, with a relation added. */
-extern List *flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, bool is_tree);
+extern List *flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, Reach reach);
+
+/* Whether the relations that are locked now are still all that are to be. */
+typedef bool (*StillAll) (void *arg);
 
 /*
  * Locks all of a list of ToLock until the end of the transaction, or of the
- * subtransaction if that is rolled back; trees come before other relations.  While
+ * subtransaction if that is rolled back; those with a reach come before others.  While
  * one of them is waited for, none of the others is locked but for 50 ms in all.
- * What does not exist is left out.
+ * What does not exist is left out.  False if is_all, which can be NULL, says so:
+ * then none is locked.
  *
  * ERROR 55P03 if lock_timeout is over since an instant, or if one is in use and
  * may_wait is false.
  */
-extern void flake_lock_all(List *all, bool may_wait, TimestampTz began);
-
-/* Unlocks them again. */
-extern void flake_unlock_all(List *all);
+extern bool flake_lock_all(List *all, bool may_wait, TimestampTz began,
+						   StillAll is_all, void *arg);
 
 #pragma GCC visibility pop
 

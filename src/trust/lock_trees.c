@@ -46,17 +46,18 @@ mode_of_named(Oid relation)
 }
 
 /*
- * Who may refer to a table can have it locked, by dropping the foreign key; and the
- * owner of a sequence, by ALTER SEQUENCE.
+ * Who may refer to a table can have it locked, with its partitions, by dropping the
+ * foreign key; and the owner of a sequence, by ALTER SEQUENCE.
  */
 static bool
-can_have_locked(Oid relation)
+can_have_locked(Oid relation, Reach reach)
 {
 	char		relkind = get_rel_relkind(relation);
 
 	if (relkind == RELKIND_SEQUENCE)
 		return flake_acts_as(GetUserId(), flake_relation_owner(relation));
-	return (relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
+	return reach == REACH_PARTITIONS &&
+		(relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
 		(pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
 		 pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
 								   ACLMASK_ANY) == ACLCHECK_OK);
@@ -64,7 +65,7 @@ can_have_locked(Oid relation)
 
 /* The list, with those of an array added. */
 static List *
-add_relations(List *all, ArrayType *array, bool is_tree, LOCKMODE mode)
+add_relations(List *all, ArrayType *array, Reach reach, LOCKMODE mode)
 {
 	int			count;
 	Oid		   *relations = flake_oid_array(array, &count);
@@ -73,24 +74,25 @@ add_relations(List *all, ArrayType *array, bool is_tree, LOCKMODE mode)
 	{
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relations[i])))
 			continue;
-		if (is_tree && !can_have_locked(relations[i]))
+		if (reach != REACH_NONE && !can_have_locked(relations[i], reach))
 			flake_check_lockable(relations[i], mode);
 		all = flake_add_to_lock(all, relations[i],
-								is_tree || mode == AccessShareLock ? mode
-								: mode_of_named(relations[i]), is_tree);
+								reach != REACH_NONE || mode == AccessShareLock ? mode
+								: mode_of_named(relations[i]), reach);
 	}
 	return all;
 }
 
 /*
  * _flake_lock_trees(ticket _flake_ticket, trees oid[], exclusive boolean,
- *	named oid[], began timestamptz) returns void
+ *	keys oid[], named oid[], began timestamptz) returns void
  *
- * Locks tables and views, with those that inherit from them: unless exclusive, in a
- * mode that lets others only read; with null, in one that only keeps them from
- * changing its definition.  And other relations, as those who use them do, or with
- * null in that mode.  Waits until lock_timeout is over since an instant; not at
- * all if that is null.
+ * Locks tables and views, with those that inherit from them, and the tables at the
+ * other end of foreign keys, with their partitions: unless exclusive, in a mode that
+ * lets others only read; with null, in one that only keeps them from changing its
+ * definition.  And other relations, as those who use them do, or with null in that
+ * mode.  Waits until lock_timeout is over since an instant; not at all if that is
+ * null.
  */
 Datum
 flake_lock_trees(PG_FUNCTION_ARGS)
@@ -98,13 +100,14 @@ flake_lock_trees(PG_FUNCTION_ARGS)
 	LOCKMODE	mode = AccessShareLock;
 	List	   *all;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3))
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3) || PG_ARGISNULL(4))
 		PG_RETURN_NULL();
 	if (!PG_ARGISNULL(2))
 		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
-	all = add_relations(NIL, PG_GETARG_ARRAYTYPE_P(1), true, mode);
-	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), false, mode);
-	flake_lock_all(all, !PG_ARGISNULL(4),
-				   PG_ARGISNULL(4) ? 0 : PG_GETARG_TIMESTAMPTZ(4));
+	all = add_relations(NIL, PG_GETARG_ARRAYTYPE_P(1), REACH_HEIRS, mode);
+	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), REACH_PARTITIONS, mode);
+	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(4), REACH_NONE, mode);
+	(void) flake_lock_all(all, !PG_ARGISNULL(5),
+						  PG_ARGISNULL(5) ? 0 : PG_GETARG_TIMESTAMPTZ(5), NULL, NULL);
 	PG_RETURN_VOID();
 }

@@ -79,7 +79,8 @@ call_own(const char *name, Oid type, Oid relation, Datum argument, Oid function,
 /*
  * A table and its partitions.  They are locked as a command that makes a foreign
  * key to or from the table does: after that, others can make neither an index nor
- * statistics.
+ * statistics.  The caller of all this has locked them at least so before, all at
+ * once (lock_all.c), as far as he could look them up.
  */
 static List *
 table_and_partitions(Oid relation)

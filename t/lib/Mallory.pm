@@ -190,12 +190,13 @@ my %arguments = (
 		map { [ $_, "ARRAY[CAST('{s}' AS pg_catalog.regnamespace)]" ] }
 		  @tickets
 	  ],
-	'_flake_lock_trees(_flake_ticket, oid[], boolean, oid[], timestamp with time zone)'
+	'_flake_lock_trees(_flake_ticket, oid[], boolean, oid[], oid[], timestamp with time zone)'
 	  => [
 		map {
 			[
 				$_, "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
-				'false', "ARRAY[CAST('{s}.g' AS pg_catalog.regclass)]", 'now()'
+				'false', "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+				"ARRAY[CAST('{s}.g' AS pg_catalog.regclass)]", 'now()'
 			]
 		} @tickets
 	  ],
@@ -204,6 +205,8 @@ my %arguments = (
 	],
 	'_flake_old_sequence(oid, name)' =>
 	  [ ["CAST('{s}.item' AS pg_catalog.regclass)", "'id'"] ],
+	'_flake_template_locks(oid)' =>
+	  [ ["CAST('{s}' AS pg_catalog.regnamespace)"] ],
 	'_flake_named_relations(oid[])' =>
 	  [ ["ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]"] ],
 	'_flake_migrate_locks(_flake_ticket, oid[], name[], regclass, boolean, boolean)' => [

@@ -51,9 +51,9 @@ BEGIN
                 -- With its lock, no table is waited for.
                 shard_in_use := NULL;
                 waited := true;
-                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, ARRAY[generator]::oid[], NULL::timestamptz);
+                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, '{}'::oid[], ARRAY[generator]::oid[], NULL::timestamptz);
             ELSE
-                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, ARRAY[generator]::oid[], began);
+                PERFORM @extschema@._flake_lock_trees(ticket, tables, true, '{}'::oid[], ARRAY[generator]::oid[], began);
                 waited := true;
             END IF;
             PERFORM set_config('lock_timeout', '10ms', true);

@@ -4,10 +4,12 @@ DECLARE
     target_oid pg_catalog.oid;
     tables pg_catalog.oid[];
     sequences pg_catalog.oid[];
-    locked pg_catalog.oid[];
     renamed pg_catalog.oid[];   -- defaults that name a relation of the template
-    named pg_catalog.oid[];     -- relations
-    schemas pg_catalog.oid[];
+    keys pg_catalog.oid[] := '{}';      -- tables elsewhere that foreign keys refer to
+    named pg_catalog.oid[] := '{}';     -- what is named, and the tables and sequences
+    schemas pg_catalog.oid[] := '{}';
+    seen pg_catalog.record;             -- all that, as it is when that is locked
+    began pg_catalog.timestamptz := clock_timestamp();
     -- for _flake_execute_steps()
     privileges pg_catalog.record;
     mints pg_catalog.record;
@@ -28,59 +30,30 @@ BEGIN
             MESSAGE = format('schema "%s" already exists', target),
             HINT = 'To make it anew, drop it first. To make another, give its name as the third argument.';
     END IF;
-    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[source]);
-    IF to_regnamespace(quote_ident(template)) IS DISTINCT FROM source THEN
-        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
-            MESSAGE = format('schema "%s" was changed meanwhile', template);
-    END IF;
-
-    -- The tables; and the sequences, but for generators.  When all are locked, they
-    -- are still those.
+    -- The tables; the sequences, but for generators; and what is named.  As in
+    -- flake_migrate(): all is locked at once or not at all.  When all is locked, and nobody
+    -- can rename the schemas, it is still that.
     LOOP
-        tables := ARRAY(
-            SELECT c.oid FROM pg_class c
-            WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f')
-              AND NOT EXISTS (SELECT FROM pg_depend d
-                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-            ORDER BY c.oid);
-        sequences := ARRAY(
-            SELECT c.oid FROM pg_class c
-            WHERE c.relnamespace = source AND c.relkind = 'S'
-              AND NOT EXISTS (SELECT FROM pg_depend d
-                              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
-              AND NOT EXISTS (SELECT FROM pg_seclabel l
-                              WHERE l.classoid = 'pg_class'::regclass AND l.objoid = c.oid AND l.provider = 'flakeid')
-            ORDER BY c.oid);
-        EXIT WHEN locked = tables || sequences;
-        locked := tables || sequences;
-        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(locked) AS id;
+        BEGIN
+            PERFORM @extschema@._flake_guard_schemas(ticket, source || schemas);
+            IF to_regnamespace(quote_ident(template)) IS DISTINCT FROM source THEN
+                RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+                    MESSAGE = format('schema "%s" was changed meanwhile', template);
+            END IF;
+            PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, keys, named, began);
+            SELECT l.* INTO seen FROM @extschema@._flake_template_locks(source) AS l;
+            EXIT WHEN seen.keys = keys AND seen.named = named AND seen.schemas = schemas;
+            RAISE SQLSTATE 'FL001';     -- undoes the locks
+        EXCEPTION WHEN SQLSTATE 'FL001' THEN
+            keys := seen.keys;
+            named := seen.named;
+            schemas := seen.schemas;
+        END;
     END LOOP;
+    tables := seen.tables;
+    sequences := seen.sequences;
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
-
-    -- What is named.  When all is locked, and nobody can rename the schemas, it is
-    -- still that.
-    locked := NULL;
-    LOOP
-        SELECT coalesce(array_agg(DISTINCT d.refobjid) FILTER (WHERE d.refclassid = 'pg_class'::regclass), '{}'),
-               array_agg(DISTINCT to_regnamespace((pg_identify_object(d.refclassid, d.refobjid, 0)).schema)::oid)
-        INTO named, schemas
-        FROM (SELECT 'pg_class'::regclass, unnest(tables)
-              UNION ALL
-              SELECT 'pg_class'::regclass, indexrelid FROM pg_index WHERE indrelid = ANY (tables)
-              UNION ALL
-              SELECT 'pg_attrdef'::regclass, oid FROM pg_attrdef WHERE adrelid = ANY (tables)
-              UNION ALL
-              SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE conrelid = ANY (tables)
-              UNION ALL
-              SELECT 'pg_trigger'::regclass, oid FROM pg_trigger WHERE tgrelid = ANY (tables)) AS w (class, id)
-        JOIN pg_depend d ON d.classid = w.class AND d.objid = w.id;
-        schemas := coalesce(array_remove(array_remove(array_remove(schemas, NULL), source), 'pg_catalog'::regnamespace::oid), '{}');
-        EXIT WHEN locked = named || schemas;
-        locked := named || schemas;
-        PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(named) AS id;
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-    END LOOP;
 
     -- Defaults that name a table or sequence that is copied
     renamed := ARRAY(
@@ -109,12 +82,19 @@ BEGIN
         || @extschema@._flake_copy_comments(ticket, source, target, tables, sequences)
         || privileges.by_default || privileges.revokes;
 
+    -- The template's tables are only kept from changes that rewrite or drop something.
+    SELECT l.* INTO seen FROM @extschema@._flake_template_locks(source) AS l;
+    IF seen.keys <> keys OR seen.named <> named THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = format('schema "%s" was changed meanwhile', template);
+    END IF;
+
     EXECUTE format('CREATE SCHEMA %I AUTHORIZATION %I', target,
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
-    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], steps, false);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
     steps := @extschema@._flake_copy_statistics(ticket, source, target, target_oid, tables);
-    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named || tables || sequences, '{}'::oid[], steps, false);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
 
     PERFORM @extschema@._flake_check_copy(ticket, template, source, target, target_oid, tables, sequences, mints.shard_checks, mints.other_checks);
     RETURN target;

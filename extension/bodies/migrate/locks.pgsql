@@ -1,9 +1,9 @@
 DECLARE
     uuids pg_catalog.oid[];         -- tables whose column is a UUID
     own_views pg_catalog.oid[];
+    typed pg_catalog.oid[];         -- what has their row types
     sequences pg_catalog.oid[];
     lost pg_catalog.oid[];          -- those of them that are dropped
-    keys pg_catalog.oid[];          -- tables that foreign keys refer to, which are made anew
 BEGIN
     -- Those that are not bigint yet have to be.  The type of a column cannot change
     -- under a view, nor a view's under another.  No UUID changes, also not what refers
@@ -34,15 +34,36 @@ BEGIN
     JOIN pg_attribute a ON a.attrelid = u.target AND a.attname = u.attname
     JOIN pg_class c ON c.oid = @extschema@._flake_old_sequence(u.target, u.attname)
     WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE');
+    -- Foreign keys are made anew.
     keys := ARRAY(SELECT DISTINCT l.other
                   FROM unnest(relations, attributes) AS u (relation, attname)
                   CROSS JOIN LATERAL unnest(@extschema@._flake_linked(u.relation, u.attname)) AS l (other)
-                  WHERE has_any_column_privilege(l.other, 'REFERENCES'));
+                  JOIN pg_class c ON c.oid = l.other
+                  WHERE has_any_column_privilege(l.other, 'REFERENCES') AND (NOT dry_run OR pg_has_role(c.relowner, 'USAGE'))
+                  ORDER BY l.other);
     trees := ARRAY(SELECT DISTINCT c.oid
-                   FROM unnest(targets || tables || own_views || lost || keys) AS t (oid) JOIN pg_class c USING (oid)
+                   FROM unnest(targets || tables || own_views || lost) AS t (oid) JOIN pg_class c USING (oid)
                    WHERE NOT dry_run OR pg_has_role(c.relowner, 'USAGE') ORDER BY c.oid);
+    -- What has their row types, PostgreSQL opens: a composite type, a view.
+    IF NOT dry_run THEN
+        typed := ARRAY(
+            WITH RECURSIVE part (classid, objid) AS (
+                SELECT 'pg_type'::regclass::oid, c.reltype FROM pg_class c WHERE c.oid = ANY (all_relations) AND c.reltype <> 0
+                UNION
+                SELECT o.classid, o.objid
+                FROM part p
+                CROSS JOIN LATERAL (
+                    SELECT d.classid, d.objid FROM pg_depend d
+                    WHERE p.classid = 'pg_type'::regclass AND d.refclassid = 'pg_type'::regclass AND d.refobjid = p.objid
+                      AND d.classid IN ('pg_type'::regclass, 'pg_class'::regclass)
+                    UNION ALL
+                    SELECT 'pg_type'::regclass, c.reltype FROM pg_class c
+                    WHERE p.classid = 'pg_class'::regclass AND c.oid = p.objid AND c.reltype <> 0) AS o (classid, objid)
+            )
+            SELECT objid FROM part WHERE classid = 'pg_class'::regclass);
+    END IF;
     named := ARRAY(SELECT DISTINCT c.oid
-                   FROM unnest(@extschema@._flake_named_relations(own_views) || sequences || generator::oid
+                   FROM unnest(@extschema@._flake_named_relations(own_views) || typed || sequences || generator::oid
                                || CASE WHEN uuids <> '{}' THEN '@extschema@.flake_default_uuidv7'::regclass::oid END) AS t (oid)
                    JOIN pg_class c USING (oid)
                    ORDER BY c.oid);

@@ -12,6 +12,7 @@ DECLARE
     view_names pg_catalog.text[];
     types pg_catalog.oid[];     -- what the views name
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
+    keys pg_catalog.oid[] := '{}';
     named_relations pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
     seen pg_catalog.record;             -- all that, as it is when that is locked
@@ -35,7 +36,7 @@ BEGIN
                 RAISE EXCEPTION USING ERRCODE = 'lock_not_available',
                     MESSAGE = format('what depends on column "%s" of table "%s" was changed meanwhile', attribute, col.relname);
             END IF;
-            PERFORM @extschema@._flake_lock_trees(ticket, trees, CASE WHEN NOT dry_run THEN true END, named_relations,
+            PERFORM @extschema@._flake_lock_trees(ticket, trees, CASE WHEN NOT dry_run THEN true END, keys, named_relations,
                                                   CASE WHEN guarded = '{}' THEN began END);
             SELECT c.relname, c.relkind, c.relispartition, c.relowner, c.relnamespace, a.attnum, a.atttypid, a.attidentity, a.attgenerated INTO col
             FROM pg_class c
@@ -94,15 +95,17 @@ BEGIN
                     DETAIL = format('View %s is one of several that are defined by each other.', seen.circular::regclass),
                     HINT = 'Drop it before.';
             END IF;
-            EXIT WHEN seen.trees = trees AND seen.named = named_relations AND seen.schemas = schemas;
+            EXIT WHEN seen.trees = trees AND seen.keys = keys AND seen.named = named_relations AND seen.schemas = schemas;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
         EXCEPTION
             WHEN SQLSTATE 'FL001' THEN
                 trees := seen.trees;
+                keys := seen.keys;
                 named_relations := seen.named;
                 schemas := seen.schemas;
             WHEN invalid_schema_name THEN       -- dropped while it was waited for
                 trees := '{}';
+                keys := '{}';
                 named_relations := '{}';
                 schemas := '{}';
         END;
@@ -177,9 +180,8 @@ BEGIN
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
         -- All that is known to be needed is locked.  Whatever else has to be waited for may
-        -- be anybody's: for example a type with a column of the table's row type, or a
-        -- function of a view's.  So it is not waited for longer than PostgreSQL needs to
-        -- interrupt an autovacuum.
+        -- be anybody's, such as a type that was made this moment.  So it is not waited for
+        -- longer than PostgreSQL needs to interrupt an autovacuum.
         PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
                                                                     nullif(lock_timeout, '0')::interval))::numeric || 's', true);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);

@@ -180,6 +180,17 @@
               SELECT type FROM part WHERE type <> 0) AS part
         JOIN pg_attribute a ON a.atttypid = part.type AND a.attnum > 0
         JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'm', 'p', 'f')
+        UNION ALL       -- PostgreSQL cannot be canceled while it names the columns of joins, or writes down a constant
+        SELECT 24, pg_describe_object(o.classid, o.objid, 0), 'has a definition of more than 4 MB, which takes long to write down'
+        FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, octet_length(w.ev_action::text) FROM view JOIN pg_rewrite w ON w.ev_class = view.oid
+              UNION ALL
+              SELECT 'pg_class'::regclass, indexrelid, coalesce(octet_length(indexprs::text), 0) + coalesce(octet_length(indpred::text), 0) FROM idx
+              UNION ALL
+              SELECT 'pg_constraint'::regclass, oid, octet_length(conbin::text) FROM con
+              UNION ALL
+              SELECT 'pg_statistic_ext'::regclass, s.oid, octet_length(s.stxexprs::text)
+              FROM col JOIN pg_statistic_ext s ON s.stxrelid = col.relation) AS o (classid, objid, bytes)
+        WHERE o.bytes > 4194304
         UNION ALL       -- SET DEFAULT is for all of them
         SELECT 25, format('column "%s" of table %s', a.attname, h.oid::regclass), 'has a default of its own'
         FROM heir h

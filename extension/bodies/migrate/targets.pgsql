@@ -5,6 +5,7 @@ DECLARE
     wanted pg_catalog.oid[];        -- the targets that were planned
     names pg_catalog.name[];
     trees pg_catalog.oid[] := '{}';     -- what is locked, for _flake_lock_trees()
+    keys pg_catalog.oid[] := '{}';
     named pg_catalog.oid[] := '{}';
     schemas pg_catalog.oid[] := '{}';   -- those that are guarded
     seen pg_catalog.record;             -- all that, as it is when that is locked
@@ -23,27 +24,29 @@ BEGIN
         LOOP
             BEGIN
                 PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-                PERFORM @extschema@._flake_lock_trees(ticket, trees, true, named, began);
+                PERFORM @extschema@._flake_lock_trees(ticket, trees, true, keys, named, began);
                 -- Another session may have dropped them meanwhile.
                 SELECT coalesce(array_agg(a.attrelid ORDER BY u.i), '{}'), coalesce(array_agg(a.attname ORDER BY u.i), '{}')
                 INTO targets, attributes
                 FROM unnest(wanted, names) WITH ORDINALITY AS u (t, a, i)
                 JOIN pg_attribute a ON a.attrelid = u.t AND a.attname = u.a;
-                SELECT l.trees, l.named,
+                SELECT l.trees, l.keys, l.named,
                        ARRAY(SELECT n.oid FROM pg_namespace n
                              WHERE n.oid = ANY (l.schemas) AND (has_schema_privilege(n.oid, 'USAGE') OR has_schema_privilege(n.oid, 'CREATE'))
                              ORDER BY n.oid) AS schemas
                 INTO seen
                 FROM @extschema@._flake_migrate_locks(ticket, targets, attributes, generator, false, drop_sequence) AS l;
-                EXIT WHEN seen.trees = trees AND seen.named = named AND seen.schemas = schemas;
+                EXIT WHEN seen.trees = trees AND seen.keys = keys AND seen.named = named AND seen.schemas = schemas;
                 RAISE SQLSTATE 'FL001';     -- undoes the locks
             EXCEPTION
                 WHEN SQLSTATE 'FL001' THEN
                     trees := seen.trees;
+                    keys := seen.keys;
                     named := seen.named;
                     schemas := seen.schemas;
                 WHEN invalid_schema_name THEN   -- dropped while it was waited for
                     trees := '{}';
+                    keys := '{}';
                     named := '{}';
                     schemas := '{}';
             END;

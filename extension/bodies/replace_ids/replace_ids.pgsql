@@ -26,7 +26,7 @@ BEGIN
     LOOP
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         BEGIN
-            PERFORM @extschema@._flake_lock_trees(ticket, trees, false, '{}'::oid[], began);
+            PERFORM @extschema@._flake_lock_trees(ticket, trees, false, '{}'::oid[], '{}'::oid[], began);
             SELECT c.relname, c.relkind, c.relispartition, c.relowner, a.attnum, a.atttypid, t.typbasetype INTO col
             FROM pg_class c
             LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = attribute AND a.attnum > 0
