@@ -233,6 +233,30 @@ get_answer($hers);
 value($hers, 'ROLLBACK');
 ends_well('flake_migrate_all(), a schema that she renames', qr/columns migrated: 1/);
 
+# She goes on to drop it, in the transaction in which she has renamed it.
+foreach my $case (
+	[ 'dropped_one', '', q(SELECT count(*) FROM flake_migrate('dropped_one.a', 'id', 5)) ],
+	[ 'dropped_all', '', q(CALL flake_migrate_all(ARRAY['dropped_all'], 5)) ],
+	[ 'granted_one', 'GRANT USAGE ON SCHEMA granted_one_view TO alice;', q(SELECT count(*) FROM flake_migrate('granted_one.a', 'id', 5)) ])
+{
+	my ($schema, $grant, $call) = @$case;
+	my $what = "$schema, a schema that she drops";
+
+	new_schema($schema, 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+	value($superuser, "CREATE SCHEMA ${schema}_view AUTHORIZATION mallory");
+	value($hers, "CREATE VIEW ${schema}_view.v AS SELECT id FROM $schema.a; BEGIN; $grant ALTER SCHEMA ${schema}_view RENAME TO ${schema}_now");
+	send_query($superuser, $call);
+	wait_for_waiters($node, 1);
+	alice_goes_on($what, "INSERT INTO $schema.a DEFAULT VALUES", "SELECT FROM $schema.a");
+	like(code($other, "SET lock_timeout = '3s'; BEGIN; ALTER SCHEMA $schema RENAME TO other_name; ROLLBACK; RESET lock_timeout"),
+		qr/^none/, "$what: another can be renamed meanwhile")
+	  if $call !~ /CALL/;
+	value($hers, "SET lock_timeout = '10s'");
+	is(code($hers, "DROP SCHEMA ${schema}_now CASCADE") =~ s/,.*//sr, 'none', "$what: she waits for nobody");
+	value($hers, 'COMMIT; RESET lock_timeout');
+	ends_well($what, $call =~ /CALL/ ? qr/columns migrated: 1/ : qr/^\d/);
+}
+
 #
 # A partition that she may read
 #
