@@ -328,6 +328,30 @@ like(code($superuser, q(SELECT count(*) FROM flake_migrate('typed.a', 'id', 5)))
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
 value($hers, 'DROP TYPE hers.c');
 
+#
+# flake_lease(), flake_renew(): the map of servers, which its creator can lock
+#
+
+value($_, q(RESET SESSION AUTHORIZATION; SET lock_timeout = '3s')) foreach $other, $alice;
+value($superuser, q(GRANT UPDATE ON flake_shard_map TO mallory; SELECT FROM flake_lease('gone', '1 hour', 'app_id') AS g, flake_lease('late', '2 hours', 'app_id') AS l)
+	  . q(; UPDATE flake_leases SET not_before = not_before - interval '1 day', expires_at = expires_at - interval '1 day'));
+value($hers, 'BEGIN; LOCK TABLE flake_shard_map');
+send_query($superuser, q(SELECT FROM flake_lease('new', '1 hour', 'app_id')));
+wait_for_waiters($node, 1);
+is(code($other, q(SELECT flake_renew('new', '1 hour', 'app_id'))), '42704', 'flake_lease(), the map: others use the name of the owner');
+like(code($other, $_), qr/^none/, "flake_lease(), the map: $_")
+  foreach 'BEGIN; ALTER SEQUENCE app_id CACHE 1; ROLLBACK', q(BEGIN; SELECT flake_detach_all('app_id'); ROLLBACK);
+my ($out, $err) = ask($other, q(SET lock_timeout = 0; SET statement_timeout = '3s'; SELECT flake_renew('late', '1 hour', 'app_id')));
+like($err, qr/ERROR:  55P03: could not obtain lock on relation "flake_shard_map"/, 'flake_renew() does not wait for the map');
+like($err, qr/DETAIL:  The lease of owner "late" has expired/, 'and says why');
+value($hers, 'ROLLBACK; BEGIN; LOCK TABLE flake_shard_map IN ROW EXCLUSIVE MODE');
+ends_well('flake_lease(), the map');
+like(code($other, q(SELECT flake_renew('late', '1 hour', 'app_id'))), qr/^none/, 'flake_renew() of a lease that has expired');
+value($hers, 'ROLLBACK; BEGIN; LOCK TABLE flake_shard_map');
+like(code($other, q(SELECT flake_renew('late', '1 hour', 'app_id'))), qr/^none/, 'a lease that has not expired is renewed without the map');
+value($hers, 'ROLLBACK');
+value($other, q(RESET statement_timeout; SET lock_timeout = '3s'));
+
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;
 done_testing();
