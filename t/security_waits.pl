@@ -352,6 +352,31 @@ like(code($other, q(SELECT flake_renew('late', '1 hour', 'app_id'))), qr/^none/,
 value($hers, 'ROLLBACK');
 value($other, q(RESET statement_timeout; SET lock_timeout = '3s'));
 
+#
+# flake_detach_all(), in a transaction that has changed a shard of hers
+#
+
+value($hers, q(SELECT flake_create_generator('hers.g')));
+value($superuser, q(BEGIN; SELECT flake_attach(41, generator => 'hers.g')));
+value($hers, q(BEGIN; SELECT flake_attach(42, generator => 'hers.g')));
+send_query($superuser, 'SELECT flake_detach_all()');
+wait_for_waiters($node, 1);
+like(code($other, "BEGIN; SELECT flake_attach(43, generator => '$_'); ROLLBACK"), qr/^none/, "flake_detach_all(), a shard of hers: $_")
+  foreach 'app_id', 'own_id', 'flake_default';
+value($hers, 'COMMIT');
+ends_well('flake_detach_all(), a shard of hers');
+value($superuser, 'ROLLBACK');
+
+# Others who wait for what the transaction has changed are no reason to wait.
+value($superuser, q(BEGIN; SELECT flake_attach(41, generator => g) FROM unnest('{hers.g,app_id}'::regclass[]) AS g));
+value($_, 'SET lock_timeout = 0') foreach $other, $alice;
+send_query($other, q(SELECT flake_detach_all('hers.g')));
+send_query($alice, q(BEGIN; SELECT flake_detach_all('app_id'); ROLLBACK));
+wait_for_waiters($node, 2);
+like(code($superuser, q(SET statement_timeout = '10s'; SELECT flake_detach_all())), qr/^none/, 'flake_detach_all() goes before those who wait for it');
+value($superuser, 'ROLLBACK');
+is((get_answer($_))[1], '', 'who go on then') foreach $other, $alice;
+
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;
 done_testing();
