@@ -233,6 +233,30 @@ get_answer($hers);
 value($hers, 'ROLLBACK');
 ends_well('flake_migrate_all(), a schema that she renames', qr/columns migrated: 1/);
 
+# She goes on to drop it, in the transaction in which she has renamed it.
+foreach my $case (
+	[ 'dropped_one', '', q(SELECT count(*) FROM flake_migrate('dropped_one.a', 'id', 5)) ],
+	[ 'dropped_all', '', q(CALL flake_migrate_all(ARRAY['dropped_all'], 5)) ],
+	[ 'granted_one', 'GRANT USAGE ON SCHEMA granted_one_view TO alice;', q(SELECT count(*) FROM flake_migrate('granted_one.a', 'id', 5)) ])
+{
+	my ($schema, $grant, $call) = @$case;
+	my $what = "$schema, a schema that she drops";
+
+	new_schema($schema, 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT ON a TO mallory');
+	value($superuser, "CREATE SCHEMA ${schema}_view AUTHORIZATION mallory");
+	value($hers, "CREATE VIEW ${schema}_view.v AS SELECT id FROM $schema.a; BEGIN; $grant ALTER SCHEMA ${schema}_view RENAME TO ${schema}_now");
+	send_query($superuser, $call);
+	wait_for_waiters($node, 1);
+	alice_goes_on($what, "INSERT INTO $schema.a DEFAULT VALUES", "SELECT FROM $schema.a");
+	like(code($other, "SET lock_timeout = '3s'; BEGIN; ALTER SCHEMA $schema RENAME TO other_name; ROLLBACK; RESET lock_timeout"),
+		qr/^none/, "$what: another can be renamed meanwhile")
+	  if $call !~ /CALL/;
+	value($hers, "SET lock_timeout = '10s'");
+	is(code($hers, "DROP SCHEMA ${schema}_now CASCADE") =~ s/,.*//sr, 'none', "$what: she waits for nobody");
+	value($hers, 'COMMIT; RESET lock_timeout');
+	ends_well($what, $call =~ /CALL/ ? qr/columns migrated: 1/ : qr/^\d/);
+}
+
 #
 # A partition that she may read
 #
@@ -371,6 +395,55 @@ is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was
 value($hers, 'SELECT pg_advisory_unlock(77)');
 like(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), qr/^none/, 'without her it goes on');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
+
+#
+# flake_lease(), flake_renew(): the map of servers, which its creator can lock
+#
+
+value($_, q(RESET SESSION AUTHORIZATION; SET lock_timeout = '3s')) foreach $other, $alice;
+value($superuser, q(GRANT UPDATE ON flake_shard_map TO mallory; SELECT FROM flake_lease('gone', '1 hour', 'app_id') AS g, flake_lease('late', '2 hours', 'app_id') AS l)
+	  . q(; UPDATE flake_leases SET not_before = not_before - interval '1 day', expires_at = expires_at - interval '1 day'));
+value($hers, 'BEGIN; LOCK TABLE flake_shard_map');
+send_query($superuser, q(SELECT FROM flake_lease('new', '1 hour', 'app_id')));
+wait_for_waiters($node, 1);
+is(code($other, q(SELECT flake_renew('new', '1 hour', 'app_id'))), '42704', 'flake_lease(), the map: others use the name of the owner');
+like(code($other, $_), qr/^none/, "flake_lease(), the map: $_")
+  foreach 'BEGIN; ALTER SEQUENCE app_id CACHE 1; ROLLBACK', q(BEGIN; SELECT flake_detach_all('app_id'); ROLLBACK);
+my ($out, $err) = ask($other, q(SET lock_timeout = 0; SET statement_timeout = '3s'; SELECT flake_renew('late', '1 hour', 'app_id')));
+like($err, qr/ERROR:  55P03: could not obtain lock on relation "flake_shard_map"/, 'flake_renew() does not wait for the map');
+like($err, qr/DETAIL:  The lease of owner "late" has expired/, 'and says why');
+value($hers, 'ROLLBACK; BEGIN; LOCK TABLE flake_shard_map IN ROW EXCLUSIVE MODE');
+ends_well('flake_lease(), the map');
+like(code($other, q(SELECT flake_renew('late', '1 hour', 'app_id'))), qr/^none/, 'flake_renew() of a lease that has expired');
+value($hers, 'ROLLBACK; BEGIN; LOCK TABLE flake_shard_map');
+like(code($other, q(SELECT flake_renew('late', '1 hour', 'app_id'))), qr/^none/, 'a lease that has not expired is renewed without the map');
+value($hers, 'ROLLBACK');
+value($other, q(RESET statement_timeout; SET lock_timeout = '3s'));
+
+#
+# flake_detach_all(), in a transaction that has changed a shard of hers
+#
+
+value($hers, q(SELECT flake_create_generator('hers.g')));
+value($superuser, q(BEGIN; SELECT flake_attach(41, generator => 'hers.g')));
+value($hers, q(BEGIN; SELECT flake_attach(42, generator => 'hers.g')));
+send_query($superuser, 'SELECT flake_detach_all()');
+wait_for_waiters($node, 1);
+like(code($other, "BEGIN; SELECT flake_attach(43, generator => '$_'); ROLLBACK"), qr/^none/, "flake_detach_all(), a shard of hers: $_")
+  foreach 'app_id', 'own_id', 'flake_default';
+value($hers, 'COMMIT');
+ends_well('flake_detach_all(), a shard of hers');
+value($superuser, 'ROLLBACK');
+
+# Others who wait for what the transaction has changed are no reason to wait.
+value($superuser, q(BEGIN; SELECT flake_attach(41, generator => g) FROM unnest('{hers.g,app_id}'::regclass[]) AS g));
+value($_, 'SET lock_timeout = 0') foreach $other, $alice;
+send_query($other, q(SELECT flake_detach_all('hers.g')));
+send_query($alice, q(BEGIN; SELECT flake_detach_all('app_id'); ROLLBACK));
+wait_for_waiters($node, 2);
+like(code($superuser, q(SET statement_timeout = '10s'; SELECT flake_detach_all())), qr/^none/, 'flake_detach_all() goes before those who wait for it');
+value($superuser, 'ROLLBACK');
+is((get_answer($_))[1], '', 'who go on then') foreach $other, $alice;
 
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;

@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'flake_renew'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_renew(text, interval, regclass) IS
-'makes a lease expire only when ttl has passed from now, or later if it did, once the transaction is committed; when it expires; errors: as flake_lease 22008, 22023, 25001, 25006, 42501, 42809, 42P01, 55000, and 42704 if the owner has no lease, or it has expired and its shard was given away';
+'makes a lease expire only when ttl has passed from now, or later if it did, once the transaction is committed; when it expires; errors: as flake_lease 22008, 22023, 25001, 25006, 42501, 42809, 42P01, 55000, and 42704 if the owner has no lease, or it has expired and its shard was given away, 55P03 if it has expired and flake_shard_map is locked';
 
 CREATE FUNCTION @extschema@.flake_release(owner text,
     generator regclass DEFAULT '@extschema@.flake_default')

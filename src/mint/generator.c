@@ -258,7 +258,7 @@ look_up(Generator *generator, Oid function, bool to_read)
 	 */
 	flake_generator_check_sequence(generator->sequence, &generator->layout);
 	if (!flake_layout_has_time(&generator->layout))
-		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS);
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_NUMBERS, PAGE_OR_ERROR);
 	flake_check_version();
 	generator->valid = before == invalidations;
 }

@@ -83,26 +83,28 @@ find_target(TimeLineID timeline, TimeLineID first, char *reason, size_t size)
 	return found;
 }
 
-/* What the page of a generator says; nothing if it is not to be had. */
-static HorizonOrigin
-read_origin(Oid sequence, PageWait wait)
+/* What the page of a generator says; false if it is not to be had. */
+static bool
+read_origin(Oid sequence, PageWait wait, HorizonOrigin *origin)
 {
-	HorizonOrigin origin = {0};
 	Relation	rel = relation_open(sequence, NoLock);
 	Buffer		buffer = flake_page_lock(rel, NULL, wait);
 
 	if (BufferIsValid(buffer))
-		origin = flake_horizon_page_origin(rel, BufferGetPage(buffer));
+		*origin = flake_horizon_page_origin(rel, BufferGetPage(buffer));
 	flake_page_unlock();
 	relation_close(rel, NoLock);
-	return origin;
+	return BufferIsValid(buffer);
 }
 
-bool
-flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
+/* The same as flake_restore_find(); *is_known is false if the page was not to be had. */
+static bool
+find_restore(Oid sequence, PageWait wait, Restore *restore, bool *is_known)
 {
 	HorizonOrigin origin = {0};
 	HorizonOrigin present;
+
+	*is_known = true;
 
 	/* What its primary finds is for both. */
 	if (RecoveryInProgress())
@@ -110,7 +112,7 @@ flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
 
 	FLAKE_TRY_LOCKED();
 	{
-		origin = read_origin(sequence, wait);
+		*is_known = read_origin(sequence, wait, &origin);
 	}
 	FLAKE_END_LOCKED();
 
@@ -126,18 +128,27 @@ flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
 					   restore->reason, sizeof(restore->reason));
 }
 
+bool
+flake_restore_find(Oid sequence, PageWait wait, Restore *restore)
+{
+	bool		is_known;
+
+	return find_restore(sequence, wait, restore, &is_known);
+}
+
 void
-flake_restore_warn(const HorizonRef *ref, uint32 what)
+flake_restore_warn(const HorizonRef *ref, uint32 what, PageWait wait)
 {
 	pg_atomic_uint32 *warned = &ref->shared->warned;
 	Restore		restore;
+	bool		is_known;
 	bool		found;
 	char	   *name;
 
 	if ((pg_atomic_read_u32(warned) & what) != 0)
 		return;
-	found = flake_restore_find(ref->sequence, PAGE_OR_ERROR, &restore);
-	if ((pg_atomic_fetch_or_u32(warned, what) & what) != 0 || !found)
+	found = find_restore(ref->sequence, wait, &restore, &is_known);
+	if (!is_known || (pg_atomic_fetch_or_u32(warned, what) & what) != 0 || !found)
 		return;
 	name = get_rel_name(ref->sequence);
 	if (what == FLAKE_RESTORED_NUMBERS)

@@ -38,8 +38,11 @@ typedef struct Restore
  */
 extern bool flake_restore_find(Oid sequence, PageWait wait, Restore *restore);
 
-/* Says so, once after each start of the server. */
-extern void flake_restore_warn(const HorizonRef *ref, uint32 what);
+/*
+ * Says so, once after each start of the server; not now if the page of the generator
+ * was not to be had.
+ */
+extern void flake_restore_warn(const HorizonRef *ref, uint32 what, PageWait wait);
 
 /*
  * Accepts restores so far.  The sequence is locked with RowExclusiveLock.

@@ -61,7 +61,7 @@ flake_shard_begin_change(Oid sequence, Oid function, const char *function_name,
 	if (privileges != ACL_NO_RIGHTS)
 		flake_generator_check_privilege(sequence, privileges);
 
-	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
+	flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS, PAGE_OR_ERROR);
 
 	/*
 	 * Waiting for whoever changes all shards comes before every other lock

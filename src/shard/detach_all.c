@@ -14,6 +14,8 @@
  * With several generators, somebody who may use only one of them can keep its lock
  * for as long as he likes.  So all are locked without waiting, or none: whoever is
  * in the way is waited for while nothing else is held, and then all starts over.
+ * Of a generator of which this transaction has changed a shard, others who only wait
+ * for that lock are not in the way: they wait until the end of this transaction.
  * The same for whoever has written rows by hand and not committed yet.  The locks of
  * FLAKE_OPENING come last, when nobody is left to wait for.
  *
@@ -113,6 +115,16 @@ check_privileges(Oid sequence, Oid key)
 	flake_generator_check_privilege(sequence, ACL_UPDATE);
 }
 
+/* Locks all shards of a generator.  False if somebody is changing one, unless wait. */
+static bool
+lock_shards(Oid sequence, bool wait)
+{
+	/* Who waits for what this transaction has waits until its end. */
+	if (!wait && flake_shard_is_locked(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE))
+		return flake_shard_overtake(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE);
+	return flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, wait);
+}
+
 /*
  * Locks a generator, so that it stays one and its shards do not change.  False if
  * that would mean waiting, and wait is false.  With missing_ok, *target is NULL, and
@@ -147,9 +159,7 @@ lock_target(Oid sequence, Oid function, bool missing_ok, bool wait, Target **tar
 		return true;
 	}
 
-	/* Who waits for what this transaction has waits until its end. */
-	wait = wait || flake_shard_is_locked(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
-	if (!flake_shard_lock(sequence, FLAKE_OTHER_SHARDS, FLAKE_CHANGE_STATE, wait))
+	if (!lock_shards(sequence, wait))
 	{
 		UnlockRelationOid(sequence, RowExclusiveLock);
 		return false;
@@ -288,7 +298,7 @@ static void
 warn_if_restored(const Target *target, const OwnTable *states)
 {
 	if (target->is_logged && list_shards(states, target->sequence) != NIL)
-		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS);
+		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS, PAGE_NO_WAIT);
 }
 
 /*

@@ -408,7 +408,7 @@ flake_shard_open(Generator *generator, const GeneratorSlot *slot, Oid function)
 	opening.node = flake_citus_node();
 	open_without_keeping(&opening);
 	if (opening.state.exists || flake_require_attach)
-		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS);
+		flake_restore_warn(&generator->horizon, FLAKE_RESTORED_SHARDS, PAGE_OR_ERROR);
 	check_verdict(opening.verdict, generator, slot->shard, opening.node);
 }
 

@@ -20,6 +20,9 @@
  *
  * The margin is flakeid.max_ahead.
  *
+ * What is locked here others want, too, so flake_shard_map, which the creator of the
+ * extension can keep locked, is waited for before that, or not at all.
+ *
  * Three locks keep the table right, always taken in this order and kept to the end
  * of the transaction: that of all other shards (see state.c), shared, so that nobody
  * detaches all at once meanwhile; the owner's, so that an owner has one lease; and
@@ -286,6 +289,12 @@ flake_lease(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	flake_citus_check_lease();
+
+	/*
+	 * The creator of the extension can keep it locked, and here nothing is
+	 * yet.
+	 */
+	(void) flake_own_table_keep(SHARD_MAP, fcinfo->flinfo->fn_oid, AccessShareLock, true);
 	begin_request(&request, owner, sequence, fcinfo->flinfo->fn_oid, "flake_lease()");
 
 	is_own = find_own(&request, &lease);
@@ -343,6 +352,14 @@ flake_renew(PG_FUNCTION_ARGS)
 				  "flake_renew()");
 	is_own = find_own(&request, &lease);
 	request.now = GetCurrentTimestamp();
+	if (is_own && flake_lease_is_lapsed(&request, &lease) &&
+		!flake_own_table_keep(SHARD_MAP, request.function, AccessShareLock, false))
+		ereport(ERROR,
+				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+				 errmsg("could not obtain lock on relation \"%s\"", "flake_shard_map"),
+				 errdetail("The lease of owner \"%s\" has expired, and that table says whether it can be renewed.",
+						   request.owner),
+				 errhint("Try again, or lease a shard with flake_lease().")));
 	if (!is_own || is_taken_back(&request, &lease) ||
 		flake_citus_is_for_group(flake_citus_node(), &request.layout, lease.shard))
 		no_lease(&request);

@@ -54,6 +54,9 @@
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
 #define SHARD_LOCK_CLASS	0x0F1A
 
+/* How long to wait where nobody is expected to be waited for; then ERROR 55P03. */
+#define OVERTAKE_MS	100
+
 static LOCKTAG
 lock_tag(Oid sequence, int32 shard)
 {
@@ -78,6 +81,36 @@ flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
 	LOCKTAG		tag = lock_tag(sequence, shard);
 
 	LockRelease(&tag, mode, false);
+}
+
+bool
+flake_shard_overtake(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag = lock_tag(sequence, shard);
+	int			timeout = LockTimeout;
+	int			others;
+
+	if (LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL)
+		return true;
+	(void) GetLockConflicts(&tag, mode, &others);
+	if (others > 0)
+		return false;
+
+	/*
+	 * PostgreSQL puts it before those who wait for what we have, and so
+	 * grants it at once; but somebody can have got a lock in this moment.
+	 */
+	PG_TRY();
+	{
+		LockTimeout = timeout == 0 ? OVERTAKE_MS : Min(timeout, OVERTAKE_MS);
+		(void) LockAcquire(&tag, mode, false, false);
+	}
+	PG_FINALLY();
+	{
+		LockTimeout = timeout;
+	}
+	PG_END_TRY();
+	return true;
 }
 
 bool

@@ -33,6 +33,12 @@
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 
+/*
+ * Locks a shard that this transaction has locked in another mode, also if others wait
+ * for that.  False if others have locked it.
+ */
+extern bool flake_shard_overtake(Oid sequence, int32 shard, LOCKMODE mode);
+
 /* Whether this transaction has locked a shard in a mode. */
 extern bool flake_shard_is_locked(Oid sequence, int32 shard, LOCKMODE mode);
 

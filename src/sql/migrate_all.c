@@ -8,7 +8,7 @@
  * extension is not locked, so its schema could get another meaning there.  So the
  * procedure is in C, and names nothing.  Each of its transactions is one call of
  * _flake_migrate_group(), which is found anew by the schema's OID, and obeys G1 to
- * G6 of trust/guard.c like every function that executes commands.  That function
+ * G7 of trust/guard.c like every function that executes commands.  That function
  * keeps what it has to know for the next call in a value that it returns.
  *
  * Copyright (c) 2026, the flakeid developers

@@ -27,6 +27,9 @@
  *	G6	They look at the catalogs with a new snapshot each time, as PostgreSQL
  *		does when it executes a command, not with that of the transaction.  So
  *		what is looked at after a lock is what is executed.
+ *	G7	A schema's owner can have renamed it in a transaction that is open, and go on
+ *		to drop it there.  So while a schema is waited for, no lock of another one is
+ *		taken, nor of itself: he waits for nobody.
  *
  * Locks keep other transactions away, but not what is executed in this one.  For
  * that see execute_steps.c.
@@ -37,6 +40,9 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -50,16 +56,19 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/proc.h"
 #include "trust/guard.h"
 #include "trust/relation.h"
 #include "trust/role.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 #include "utils/varlena.h"
 
 PG_FUNCTION_INFO_V1(flake_ticket_in);
@@ -87,14 +96,65 @@ flake_ticket_out(PG_FUNCTION_ARGS)
 	PG_RETURN_CSTRING(pstrdup("ticket"));
 }
 
-bool
-flake_guard_schema(Oid schema)
+/* The lock that a command takes which drops a schema; false if that would mean waiting. */
+static bool
+lock_schema(Oid schema, bool wait)
 {
-	Relation	namespaces = table_open(NamespaceRelationId, RowShareLock);
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, NamespaceRelationId, schema, 0);
+	if (LockAcquire(&tag, AccessShareLock, false, !wait) == LOCKACQUIRE_NOT_AVAIL)
+		return false;
+	AcceptInvalidationMessages();
+	return true;
+}
+
+static void
+unlock_schemas(const Oid *schemas, int count)
+{
+	for (int i = 0; i < count; i++)
+		UnlockDatabaseObject(NamespaceRelationId, schemas[i], 0, AccessShareLock);
+}
+
+/*
+ * A transaction that has renamed or dropped a schema and has not ended, or
+ * InvalidTransactionId.
+ *
+ * The name is a unique key, so a change of it conflicts with lock_row(), and a change of
+ * privileges does not.
+ */
+static TransactionId
+find_writer(Relation namespaces, Oid schema)
+{
+	TransactionId writer = InvalidTransactionId;
+	SnapshotData dirty;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, Anum_pg_namespace_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(schema));
+	scan = systable_beginscan(namespaces, NamespaceOidIndexId, true, &dirty, 1, &key);
+	while (!TransactionIdIsValid(writer) && HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		if ((row->t_data->t_infomask2 & HEAP_KEYS_UPDATED) != 0)
+			writer = TransactionIdIsValid(dirty.xmax) ? dirty.xmax : dirty.xmin;
+	}
+	systable_endscan(scan);
+	return writer;
+}
+
+/*
+ * Locks the row of a schema, as a reference to its name would.  False if it does not
+ * exist.
+ */
+static bool
+lock_row(Relation namespaces, Oid schema)
+{
 	TupleTableSlot *slot = table_slot_create(namespaces, NULL);
 	bool		exists;
 
-	LockDatabaseObject(NamespaceRelationId, schema, 0, AccessShareLock);
 	for (;;)
 	{
 		HeapTuple	tuple = SearchSysCacheCopy1(NAMESPACEOID,
@@ -107,10 +167,9 @@ flake_guard_schema(Oid schema)
 			break;
 
 		/*
-		 * The name is a unique key, so a change of it conflicts with this,
-		 * and a change of privileges does not.  A transaction that has
-		 * changed only those has made another version of the row, and can go
-		 * on to change the name there: so that one is locked, too.
+		 * A transaction that has changed only privileges has made another
+		 * version of the row, and can go on to change the name there: so that
+		 * one is locked, too.
 		 */
 		result = table_tuple_lock(namespaces, &tuple->t_self,
 								  GetActiveSnapshot(), slot,
@@ -127,8 +186,74 @@ flake_guard_schema(Oid schema)
 		AcceptInvalidationMessages();
 	}
 	ExecDropSingleTupleTableSlot(slot);
-	table_close(namespaces, NoLock);
 	return exists;
+}
+
+/*
+ * Locks schemas against being dropped, if nobody is just dropping or renaming one.  Only
+ * the first is waited for, while no other is locked.  Otherwise none is: the result is
+ * the number of one that is in use, and *writer is to be waited for, if it is valid.
+ */
+static int
+lock_schemas(Relation namespaces, const Oid *schemas, int count, TransactionId *writer)
+{
+	*writer = InvalidTransactionId;
+	for (int i = 0; i < count; i++)
+	{
+		bool		is_locked = lock_schema(schemas[i], i == 0);
+
+		if (is_locked)
+			*writer = find_writer(namespaces, schemas[i]);
+		if (!is_locked || TransactionIdIsValid(*writer))
+		{
+			unlock_schemas(schemas, is_locked ? i + 1 : i);
+			return i;
+		}
+	}
+	return count;
+}
+
+/*
+ * Guards schemas, all at once or none (G7).  The result is one that does not exist, or
+ * InvalidOid.
+ */
+static Oid
+guard_schemas(Oid *schemas, int count)
+{
+	Relation	namespaces = table_open(NamespaceRelationId, RowShareLock);
+	TimestampTz began = GetCurrentTimestamp();
+	Oid			missing = InvalidOid;
+	TransactionId writer;
+	int			busy;
+
+	while ((busy = lock_schemas(namespaces, schemas, count, &writer)) < count)
+	{
+		Oid			schema = schemas[busy];
+
+		if (LockTimeout > 0 &&
+			TimestampDifferenceExceeds(began, GetCurrentTimestamp(), LockTimeout))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("canceling statement due to lock timeout")));
+		if (TransactionIdIsValid(writer))
+			XactLockTableWait(writer, NULL, NULL, XLTW_None);
+		schemas[busy] = schemas[0];
+		schemas[0] = schema;
+		CHECK_FOR_INTERRUPTS();
+	}
+	for (int i = 0; i < count && !OidIsValid(missing); i++)
+	{
+		if (!lock_row(namespaces, schemas[i]))
+			missing = schemas[i];
+	}
+	table_close(namespaces, NoLock);
+	return missing;
+}
+
+bool
+flake_guard_schema(Oid schema)
+{
+	return !OidIsValid(guard_schemas(&schema, 1));
 }
 
 /*
@@ -201,6 +326,7 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 {
 	int			count;
 	Oid		   *schemas = flake_oid_array(PG_GETARG_ARRAYTYPE_P(1), &count);
+	Oid			missing;
 
 	for (int i = 0; i < count; i++)
 	{
@@ -209,12 +335,13 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 			flake_schema_aclcheck(schemas[i], GetUserId(), ACL_CREATE) != ACLCHECK_OK)
 			aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_SCHEMA,
 						   get_namespace_name(schemas[i]));
-		if (!flake_guard_schema(schemas[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_SCHEMA),
-					 errmsg("schema with OID %u does not exist", schemas[i]),
-					 errdetail("It was dropped meanwhile.")));
 	}
+	missing = guard_schemas(schemas, count);
+	if (OidIsValid(missing))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("schema with OID %u does not exist", missing),
+				 errdetail("It was dropped meanwhile.")));
 	PG_RETURN_VOID();
 }
 

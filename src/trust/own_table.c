@@ -353,6 +353,39 @@ flake_own_table_close(OwnTable *table)
 				   table->lock == AccessShareLock ? AccessShareLock : NoLock);
 }
 
+/* Locks a table and its indexes; false if that would mean waiting. */
+static bool
+lock_now(Oid oid, LOCKMODE lock)
+{
+	bool		is_locked = true;
+	Relation	rel;
+	ListCell   *lc;
+
+	if (!ConditionalLockRelationOid(oid, lock))
+		return false;
+	rel = try_relation_open(oid, NoLock);
+	if (rel == NULL)
+		return true;
+	foreach(lc, RelationGetIndexList(rel))
+		is_locked = is_locked && ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock);
+	relation_close(rel, NoLock);
+	return is_locked;
+}
+
+bool
+flake_own_table_keep(OwnTableId id, Oid function, LOCKMODE lock, bool wait)
+{
+	Oid			oid = get_relname_relid(definitions[id].name,
+										get_func_namespace(function));
+	OwnTable	table;
+
+	if (!wait && OidIsValid(oid) && !lock_now(oid, lock))
+		return false;
+	table = flake_own_table_open(id, function, lock);
+	relation_close(table.rel, NoLock);
+	return true;
+}
+
 /*
  * _flake_regclass_in(cstring) returns _flake_regclass
  *

@@ -77,6 +77,12 @@ extern OwnTable flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock,
 									 OwnTable *table);
 
+/*
+ * Keeps the table locked until the end of the transaction, so that to open it in this
+ * mode waits for nobody.  False if that would mean waiting, and wait is false.
+ */
+extern bool flake_own_table_keep(OwnTableId id, Oid function, LOCKMODE lock, bool wait);
+
 /* T1: whether a relation is of the extension that a function belongs to. */
 extern bool flake_own_table_is_of(Relation rel, Oid function);
 
