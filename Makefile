@@ -102,6 +102,8 @@ OBJS = \
 	src/trust/search_newest.o \
 	src/trust/plain_ids.o \
 	src/trust/own_table_rows.o \
+	src/trust/index_end.o \
+	src/trust/pages.o \
 	src/trust/own_table.o \
 	src/trust/role.o \
 	src/trust/relation.o \
