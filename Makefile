@@ -44,6 +44,7 @@ OBJS = \
 	src/sql/clock.o \
 	src/sql/create.o \
 	src/sql/show.o \
+	src/sql/shards.o \
 	src/sql/restored.o \
 	src/sql/health_elsewhere.o \
 	src/sql/advance.o \

@@ -214,6 +214,10 @@ foreach my $case (
 	[
 		'INSERT INTO hers.b VALUES (1);', 'SELECT count(*) FROM hers.b',
 		'SELECT flake_id(82)', 'reading'
+	],
+	[
+		'INSERT INTO hers.b VALUES (1);', 'SELECT count(*) FROM hers.b',
+		'SELECT count(*) FROM flake_shards', 'looking'
 	])
 {
 	my ($write, $read, $failing, $doing) = @$case;

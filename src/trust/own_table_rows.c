@@ -111,6 +111,13 @@ flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
 	return find_row(table, index, SnapshotSelf, nkeys, keys) != NULL;
 }
 
+bool
+flake_own_table_sees(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
+					 ScanKeyData *keys)
+{
+	return find_row(table, index, snapshot, nkeys, keys) != NULL;
+}
+
 HeapTuple
 flake_own_table_lock(const OwnTable *table, Oid index, int nkeys,
 					 ScanKeyData *keys, LockWaitPolicy policy)
