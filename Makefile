@@ -44,6 +44,7 @@ OBJS = \
 	src/sql/clock.o \
 	src/sql/create.o \
 	src/sql/show.o \
+	src/sql/shards.o \
 	src/sql/restored.o \
 	src/sql/health_elsewhere.o \
 	src/sql/advance.o \
@@ -102,6 +103,8 @@ OBJS = \
 	src/trust/search_newest.o \
 	src/trust/plain_ids.o \
 	src/trust/own_table_rows.o \
+	src/trust/index_end.o \
+	src/trust/pages.o \
 	src/trust/own_table.o \
 	src/trust/role.o \
 	src/trust/relation.o \

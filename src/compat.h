@@ -63,13 +63,4 @@ typedef int SysCacheIdentifier;
 #define flake_lock_is_held(tag, mode) LockHeldByMe(tag, mode)
 #endif
 
-/* Without an instrumentation, which PostgreSQL 18 added. */
-#if PG_VERSION_NUM >= 180000
-#define flake_index_beginscan(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
-#else
-#define flake_index_beginscan(heap, index, snapshot, nkeys) \
-	index_beginscan(heap, index, snapshot, nkeys, 0)
-#endif
-
 #endif							/* FLAKEID_COMPAT_H */

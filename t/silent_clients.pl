@@ -232,6 +232,10 @@ foreach my $case (
 	[
 		'INSERT INTO hers.b VALUES (1);', 'SELECT count(*) FROM hers.b',
 		'SELECT flake_id(82)', 'reading'
+	],
+	[
+		'INSERT INTO hers.b VALUES (1);', 'SELECT count(*) FROM hers.b',
+		'SELECT count(*) FROM flake_shards', 'looking'
 	])
 {
 	my ($write, $read, $failing, $doing) = @$case;
@@ -254,6 +258,58 @@ foreach my $case (
 }
 $_->close foreach $mallory, $earlier, $later;
 value($admin, q(DROP SEQUENCE hers.g; DROP TABLE hers.a, hers.b; SELECT flake_detach(83)));
+
+#
+# The pages of her tables
+#
+
+# An INSERT in such a transaction has the page of the table, if another one has read all
+# of it, or the leaf of its index, if that has looked there only.
+value($admin, q(SELECT flake_create_generator('hers_id'); GRANT USAGE ON SEQUENCE hers_id TO mallory));
+my $first = value($admin, q(SELECT flake_id(1, 'hers_id')));
+foreach my $case (
+	[ '', 'SELECT count(*) FROM hers.t', 't' ],
+	[ 'SET enable_seqscan = off; SET enable_bitmapscan = off;', 'SELECT FROM hers.t WHERE id = 0', 't_pkey' ])
+{
+	my ($set, $read, $locked) = @$case;
+	my $begin = 'BEGIN ISOLATION LEVEL SERIALIZABLE;';
+
+	($earlier, $later, $mallory) = map { connect_silent() } 1 .. 3;
+	$mallory->request(q(
+CREATE TABLE hers.a (n int);
+CREATE TABLE hers.t (id bigint PRIMARY KEY DEFAULT flake_id(2, 'hers_id'), n int);
+INSERT INTO hers.t (n) SELECT generate_series(1, 10)));
+	$mallory->request("$begin SELECT count(*) FROM hers.a");
+	$later->request("$set $begin $read");
+	$earlier->request("$begin INSERT INTO hers.a VALUES (1); COMMIT");
+	send_silent($mallory, 'INSERT INTO hers.t VALUES (5, 1)');
+	wait_until_stuck($mallory);
+	foreach my $search (
+		[ 'flake_health', 'SELECT count(*) FROM flake_health', qr/^\d+$/ ],
+		[ 'flake_migrate', q(SELECT count(*) FROM flake_migrate('hers.t', 'id', 5)), qr/ERROR:  57014/ ],
+		[ 'flake_replace_ids', q(SELECT count(*) FROM flake_replace_ids('hers.t', 'id', 1, NULL, dry_run => true)), qr/ERROR:  57014/ ],
+		[
+			'flake_rewind', "SELECT flake_rewind('hers_id', $first)",
+			qr/ERROR:  55P03: could not lock a page of relation "$locked".*HINT:  Look for wait_event "ClientWrite"/s
+		])
+	{
+		my ($name, $sql, $answer) = @$search;
+
+		value($one, 'SET statement_timeout = ' . ($name eq 'flake_rewind' ? 0 : 1000));
+		send_query($one, $sql);
+		$node->poll_query_until('postgres',
+			qq(SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%$name%' AND pid <> pg_backend_pid() AND (state <> 'active' OR wait_event_type = 'LWLock')))
+		  or die 'it waits for something else';
+		is(value($admin, q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'BufferContent')),
+			0, "$name waits for no page of $locked")
+		  or $mallory->close;
+		like(join('', get_answer($one)), $answer, '... and ends');
+	}
+	$_->close foreach $mallory, $earlier, $later;
+	wait_until(sub { (ask($one, "SELECT flake_rewind('hers_id', $first)"))[1] =~ /ERROR:  55000/ }, 'it is searched when the client is gone');
+	value($admin, 'DROP TABLE hers.a, hers.t');
+}
+value($admin, 'DROP SEQUENCE hers_id');
 
 # A page of an index: an entry that is too long is an error while it is locked.
 value($admin, q(

@@ -67,7 +67,7 @@ AS 'MODULE_PATHNAME', 'flake_largest'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_largest(@extschema@._flake_ticket, oid, name) IS
-'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+'the largest value in a column of an integer type, in rows that a policy hides, too; null if there is none; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched, 55P03 if others have kept a page of the table or of an index locked for two seconds';
 
 CREATE FUNCTION @extschema@._flake_ids_above(ticket @extschema@._flake_ticket, relation oid, attribute name, above bigint)
 RETURNS bigint[]
@@ -75,7 +75,7 @@ AS 'MODULE_PATHNAME', 'flake_ids_above'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_ids_above(@extschema@._flake_ticket, oid, name, bigint) IS
-'the values in a column of an integer type that are above one, in rows that a policy hides, too; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched';
+'the values in a column of an integer type that are above one, in rows that a policy hides, too; for functions of flakeid; errors: 42501 unless the user has the rights of the table''s owner, 55000 if the column cannot be searched, 55P03 if others have kept a page of the table or of an index locked for two seconds';
 
 -- No name of the extension in it, so no need of a ticket.
 CREATE FUNCTION @extschema@._flake_related_columns(target oid, attribute name, OUT relation oid, OUT attname name)

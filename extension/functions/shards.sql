@@ -27,20 +27,19 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION @extschema@.flake_backfill(timestamptz, int, regclass) IS
 'an id of a past time, for a row that is older than its id: of that time, or right above the last one that was backfilled of the shard, which must be detached and never have been minted; call it in the order of time; another transaction that backfills the shard is waited for; errors: 22003 no such shard, or the layout cannot hold the time, 22023 the time is in the future, or since the shard was detached, or the layout has none, 25006 read-only, 42501 without USAGE and UPDATE on the generator, 42809 for those of wide ids and for what is no generator, 42P01 if that has been dropped, 53400 if the id would be later than the time by more than flakeid.max_ahead, 55000 if the shard is not detached, or may have ids already, or while a change to the generator is not committed';
 
+CREATE FUNCTION @extschema@._flake_shard_rows(
+    OUT generator regclass, OUT shard int, OUT state text, OUT after bigint,
+    OUT changed_at timestamptz, OUT backfilled bigint)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'flake_shard_rows'
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION @extschema@._flake_shard_rows() IS
+'the rows of the view flake_shards, read so that no client can keep others from changing shards; errors: 42P01 if flake_shard_state or flake_leases is missing, 55000 if it is not as the extension has made it';
+
 CREATE VIEW @extschema@.flake_shards AS
-SELECT s.generator::regclass AS generator,
-       s.shard,
-       CASE WHEN s.attached THEN 'attached'
-            WHEN EXISTS (SELECT FROM @extschema@.flake_leases l
-                         WHERE l.generator OPERATOR(pg_catalog.=) s.generator AND l.shard = s.shard) THEN 'leased'
-            ELSE 'detached'
-       END AS state,
-       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.after END AS after,
-       s.changed_at,
-       CASE WHEN pg_catalog.has_sequence_privilege(c.oid, 'SELECT, USAGE'::text) THEN s.backfilled END AS backfilled
-FROM @extschema@.flake_shard_state s
-JOIN pg_catalog.pg_class c
-  ON c.oid OPERATOR(pg_catalog.=) s.generator AND c.relkind = 'S';
+SELECT s.generator, s.shard, s.state, s.after, s.changed_at, s.backfilled
+FROM @extschema@._flake_shard_rows() s;
 
 COMMENT ON VIEW @extschema@.flake_shards IS
 'the shards that were detached, attached or leased on this server';

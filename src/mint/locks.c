@@ -26,8 +26,8 @@
 #include "pgstat.h"
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
+#include "trust/pages.h"
 #include "utils/rel.h"
-#include "utils/wait_event.h"
 
 /* How long to sleep between two tries: the first time, and at most. */
 #define FIRST_SLEEP_US		100
@@ -59,20 +59,6 @@ flake_locks_release(void)
 	LWLockReleaseAll();
 }
 
-static uint32
-page_wait_event(void)
-{
-#if PG_VERSION_NUM >= 170000
-	static uint32 event = 0;
-
-	if (event == 0)
-		event = WaitEventExtensionNew("FlakeidPage");
-	return event;
-#else
-	return PG_WAIT_EXTENSION;
-#endif
-}
-
 /* Sleeps before the next try; false if there is to be none. */
 static bool
 sleep_for_page(Relation rel, PageWait wait, instr_time started, long *sleep_us)
@@ -92,7 +78,7 @@ sleep_for_page(Relation rel, PageWait wait, instr_time started, long *sleep_us)
 				 errdetail("Another session has kept the page of its sequence locked for %d seconds.",
 						   ERROR_AFTER_S),
 				 errhint("Look for wait_event \"ClientWrite\" in pg_stat_activity: a client that has called nextval() on the generator, and does not read the error. End that client.")));
-	pgstat_report_wait_start(page_wait_event());
+	pgstat_report_wait_start(flake_page_wait_event());
 	pg_usleep(*sleep_us);
 	pgstat_report_wait_end();
 	*sleep_us = Min(*sleep_us * 2, LONGEST_SLEEP_US);

@@ -214,12 +214,12 @@ flake_columns(PG_FUNCTION_ARGS)
 /* Searches a column that takes its values from a generator. */
 static void
 search_column(Relation rel, List *tables, AttrNumber attribute, int64 below, Oid function,
-			  FlakeUuidReader read_uuid, LiveIds *live)
+			  FlakeUuidReader read_uuid, Patience *patience, LiveIds *live)
 {
 	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
 								(long long) below);
 	Search		search = flake_search_tree(rel, tables, attribute, below, hint, function,
-										   read_uuid);
+										   read_uuid, patience);
 
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))
@@ -312,6 +312,7 @@ LiveIds
 flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function)
 {
 	LiveIds		live = {0};
+	Patience	patience = PATIENCE_OR_ERROR;
 	FlakeLayout layout;
 	FlakeUuidReader read_uuid;
 	ListCell   *lc;
@@ -332,7 +333,7 @@ flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function)
 		if (!TupleDescAttr(RelationGetDescr(rel),
 						   column->objectSubId - 1)->attisdropped)
 			search_column(rel, table->members, column->objectSubId, below, function,
-						  read_uuid, &live);
+						  read_uuid, &patience, &live);
 		relation_close(rel, NoLock);
 	}
 	return live;

@@ -16,7 +16,8 @@
  * detached here, or was not minted since the server started, is left out: others may
  * mint it.
  *
- * The tables are anybody's.  One that is locked is left out, each is unlocked before
+ * The tables are anybody's.  One that is locked is left out, or of which somebody keeps
+ * a page locked.  Each is unlocked before
  * the next, and so many are looked at that a call takes well below a second (see
  * NEWEST_TABLES).  An id is told to those who may read it.
  *
@@ -113,6 +114,7 @@ typedef struct Look
 	int			tables;			/* how many */
 	MintingGenerator *generator;	/* of the present table */
 	List	   *found;			/* of MintedShard: what is in it */
+	Patience	patience;		/* with pages of all tables */
 } Look;
 
 static HTAB *
@@ -365,7 +367,8 @@ look_at_table(Look *look, Oid relation, AttrNumber attribute, bool is_child)
 		!TupleDescAttr(RelationGetDescr(rel), attribute - 1)->attisdropped;
 	if (exists && has_ids(look, rel, attribute, is_child))
 	{
-		flake_search_newest(rel, attribute, look->generator->below, heed_id, look);
+		flake_search_newest(rel, attribute, look->generator->below, &look->patience,
+							heed_id, look);
 		add_found(look, relation, attribute);
 	}
 	relation_close(rel, AccessShareLock);
@@ -418,7 +421,7 @@ Datum
 flake_health_elsewhere(PG_FUNCTION_ARGS)
 {
 	MemoryContext table_context;
-	Look		look = {.function = fcinfo->flinfo->fn_oid};
+	Look		look = {.function = fcinfo->flinfo->fn_oid,.patience = PATIENCE_BRIEFLY};
 	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);

@@ -7,8 +7,8 @@
  * In a serializable transaction that cannot be had in any order, PostgreSQL raises its
  * ERROR while it has a page locked, and sends it before it lets the page go.  A client
  * that does not read would keep the page, and whoever waits for one cannot be
- * canceled.  So all that reads or writes pages here stands between TRY_PAGES() and
- * END_PAGES(), by which an ERROR lets go first: it is PostgreSQL's own abort, only
+ * canceled.  So all that reads or writes pages here stands between FLAKE_TRY_PAGES() and
+ * FLAKE_END_PAGES(), by which an ERROR lets go first: it is PostgreSQL's own abort, only
  * earlier.  Whoever calls has no page and no LWLock locked.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -28,9 +28,9 @@
 #include "executor/tuptable.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "storage/lwlock.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
+#include "trust/pages.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -39,25 +39,16 @@
 /* How many generators to look at on the occasion. */
 #define LOOKS	64
 
-#define TRY_PAGES()	PG_TRY()
-#define END_PAGES() \
-	PG_CATCH(); \
-	{ \
-		LWLockReleaseAll(); \
-		PG_RE_THROW(); \
-	} \
-	PG_END_TRY()
-
 HeapTuple
 flake_own_table_next(SysScanDesc scan)
 {
 	volatile HeapTuple row = NULL;
 
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		row = systable_getnext(scan);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 	return row;
 }
 
@@ -85,24 +76,24 @@ lock_row(const OwnTable *table, HeapTuple row, TupleTableSlot *slot, LockWaitPol
 	TM_FailureData failure;
 	volatile	TM_Result result = TM_Ok;
 
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		result = table_tuple_lock(table->rel, &row->t_self, SnapshotAny, slot,
 								  GetCurrentCommandId(false),
 								  LockTupleExclusive, policy, 0, &failure);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 	return result;
 }
 
 static void
 delete_row(const OwnTable *table, HeapTuple row)
 {
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		CatalogTupleDelete(table->rel, &row->t_self);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 }
 
 HeapTuple
@@ -118,6 +109,13 @@ flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
 					ScanKeyData *keys)
 {
 	return find_row(table, index, SnapshotSelf, nkeys, keys) != NULL;
+}
+
+bool
+flake_own_table_sees(const OwnTable *table, Oid index, Snapshot snapshot, int nkeys,
+					 ScanKeyData *keys)
+{
+	return find_row(table, index, snapshot, nkeys, keys) != NULL;
 }
 
 HeapTuple
@@ -156,11 +154,11 @@ flake_own_table_insert(const OwnTable *table, Datum *values, bool *nulls)
 {
 	HeapTuple	row = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
 
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		CatalogTupleInsert(table->rel, row);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 	heap_freetuple(row);
 	CommandCounterIncrement();
 }
@@ -172,11 +170,11 @@ flake_own_table_update(const OwnTable *table, HeapTuple row, Datum *values,
 	HeapTuple	changed = heap_form_tuple(RelationGetDescr(table->rel), values, nulls);
 
 	changed->t_self = row->t_self;
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		CatalogTupleUpdate(table->rel, &row->t_self, changed);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 	heap_freetuple(changed);
 	CommandCounterIncrement();
 }
@@ -211,11 +209,11 @@ next_generator(const OwnTable *table, Oid generator)
 	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_OIDGT,
 				ObjectIdGetDatum(generator));
 	scan = systable_beginscan_ordered(table->rel, index, NULL, 1, &key);
-	TRY_PAGES();
+	FLAKE_TRY_PAGES();
 	{
 		row = systable_getnext_ordered(scan, ForwardScanDirection);
 	}
-	END_PAGES();
+	FLAKE_END_PAGES();
 	if (HeapTupleIsValid(row))
 		next = generator_of(table, row);
 	systable_endscan_ordered(scan);

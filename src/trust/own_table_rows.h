@@ -15,6 +15,7 @@
 #include "access/genam.h"
 #include "nodes/lockoptions.h"
 #include "trust/own_table.h"
+#include "utils/snapshot.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,6 +33,10 @@ extern HeapTuple flake_own_table_find(const OwnTable *table, Oid index,
 /* Whether there is such a row, also one that this command has added. */
 extern bool flake_own_table_has(const OwnTable *table, Oid index, int nkeys,
 								ScanKeyData *keys);
+
+/* Whether a snapshot shows such a row. */
+extern bool flake_own_table_sees(const OwnTable *table, Oid index, Snapshot snapshot,
+								 int nkeys, ScanKeyData *keys);
 
 /*
  * A row, locked until the end of the transaction so that nobody else changes

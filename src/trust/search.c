@@ -9,7 +9,8 @@
  * and the name of a table can come to mean another one.  Columns are locked and
  * read by their numbers, with the access methods, and compared by PostgreSQL's own
  * types alone.  Hence also rows are found that a policy hides.  An index is used
- * where it is a plain one.  Foreign tables, which only their wrappers can read,
+ * where it is a plain one.  Pages that others have locked are waited for as pages.c
+ * says.  Foreign tables, which only their wrappers can read,
  * cannot be searched, nor what only TimescaleDB or Citus can.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -21,12 +22,9 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
-#include "access/stratnum.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
-#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "fmgr.h"
@@ -34,12 +32,13 @@
 #include "storage/lmgr.h"
 #include "trust/distributed.h"
 #include "trust/hypertable.h"
+#include "trust/index_end.h"
+#include "trust/pages.h"
 #include "trust/plain_ids.h"
 #include "trust/search.h"
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -138,83 +137,20 @@ heed_value(Search *search, Datum value)
 		heed(search, head);
 }
 
-/* An integer type, and the operator by which it is above a bigint. */
-typedef struct IntegerType
-{
-	Oid			type;
-	RegProcedure above;
-} IntegerType;
-
-static const IntegerType integer_types[] =
-{
-	{INT8OID, F_INT8GT},
-	{INT4OID, F_INT48GT},
-	{INT2OID, F_INT28GT},
-};
-
-/* NULL for other types. */
-static const IntegerType *
-integer_type(Oid type)
-{
-	for (size_t i = 0; i < lengthof(integer_types); i++)
-	{
-		if (integer_types[i].type == type)
-			return &integer_types[i];
-	}
-	return NULL;
-}
-
-/*
- * With a column of variable length an entry can be too long for an index.  PostgreSQL
- * says so while the page is locked, which a client that does not read the error keeps.
- */
 static bool
-has_fixed_length(Relation index)
+is_integer(Oid type)
 {
-	TupleDesc	desc = RelationGetDescr(index);
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		if (TupleDescAttr(desc, i)->attlen <= 0)
-			return false;
-	}
-	return true;
+	return type == INT8OID || type == INT4OID || type == INT2OID;
 }
 
-/*
- * Whether an index is partial is seen without looking at its predicate: to get that
- * from the relcache is to evaluate its constant parts.
- */
-bool
-flake_index_sorts(Relation index, AttrNumber attribute, Oid type, ScanDirection *direction)
-{
-	const FormData_pg_index *form = index->rd_index;
-
-	*direction = index->rd_indoption[0] & INDOPTION_DESC
-		? ForwardScanDirection : BackwardScanDirection;
-	return form->indisvalid && !form->indcheckxmin &&
-		form->indkey.values[0] == attribute &&
-		index->rd_rel->relam == BTREE_AM_OID &&
-		index->rd_opfamily[0] == INTEGER_BTREE_FAM_OID &&
-		index->rd_opcintype[0] == type &&
-		has_fixed_length(index) &&
-		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL);
-}
-
-/*
- * An index that sorts a table by an integer column, and how to read it from the
- * largest value on; InvalidOid if there is none.
- */
+/* An index that sorts a table by an integer column; InvalidOid if there is none. */
 static Oid
-find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *direction)
+find_index(Relation rel, AttrNumber attribute, Oid type)
 {
-	List	   *indexes;
+	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
 	Oid			found = InvalidOid;
 
-	if (rel->rd_rel->relam != HEAP_TABLE_AM_OID)
-		return InvalidOid;		/* systable_getnext_ordered() is for that */
-	indexes = RelationGetIndexList(rel);
 	foreach(lc, indexes)
 	{
 		Relation	index;
@@ -225,7 +161,7 @@ find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *directio
 		index = try_relation_open(lfirst_oid(lc), NoLock);
 		if (index == NULL)
 			continue;			/* dropped CONCURRENTLY */
-		if (flake_index_sorts(index, attribute, type, direction))
+		if (flake_index_sorts(rel, index, attribute, type))
 			found = RelationGetRelid(index);
 		relation_close(index, NoLock);
 		if (OidIsValid(found))
@@ -235,64 +171,75 @@ find_index(Relation rel, AttrNumber attribute, Oid type, ScanDirection *directio
 	return found;
 }
 
-/* Searches by an index, of which the first entry will do unless all ids are wanted. */
+/* The search of one table. */
+typedef struct TableSearch
+{
+	Search	   *search;
+	AttrNumber	attribute;
+	MemoryContext row_context;
+} TableSearch;
+
 static void
-search_index(Search *search, Relation rel, AttrNumber attribute, Oid index_id,
-			 ScanDirection direction, Snapshot snapshot)
+heed_row(TableSearch *table, Datum value, bool isnull)
+{
+	MemoryContext old_context;
+
+	CHECK_FOR_INTERRUPTS();
+	if (isnull)
+		return;
+	old_context = MemoryContextSwitchTo(table->row_context);
+	heed_value(table->search, value);
+	MemoryContextSwitchTo(old_context);
+	MemoryContextReset(table->row_context);
+}
+
+/* For a row of a heap; goes on to the next one. */
+static bool
+visit_row(Relation rel, HeapTuple row, void *arg)
+{
+	TableSearch *table = arg;
+	bool		isnull;
+	Datum		value = heap_getattr(row, table->attribute, RelationGetDescr(rel), &isnull);
+
+	heed_row(table, value, isnull);
+	return true;
+}
+
+/* The same from the largest on: the first one will do unless all ids are wanted. */
+static bool
+visit_largest(Relation rel, HeapTuple row, void *arg)
+{
+	(void) visit_row(rel, row, arg);
+	return ((TableSearch *) arg)->search->ids != NULL;
+}
+
+static void
+search_index(TableSearch *table, Relation rel, Oid index_id, Snapshot snapshot)
 {
 	Relation	index = index_open(index_id, NoLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
 
-	ScanKeyEntryInitialize(&key, 0, attribute, BTGreaterStrategyNumber, INT8OID,
-						   InvalidOid, integer_type(search->type)->above,
-						   Int64GetDatum(search->below));
-	scan = systable_beginscan_ordered(rel, index, snapshot, 1, &key);
-	while (HeapTupleIsValid(tuple = systable_getnext_ordered(scan, direction)))
-	{
-		bool		isnull;
-		Datum		value = heap_getattr(tuple, attribute,
-										 RelationGetDescr(rel), &isnull);
-
-		CHECK_FOR_INTERRUPTS();
-		heed(search, id_of(search, value));
-		if (search->ids == NULL)
-			break;
-	}
-	systable_endscan_ordered(scan);
+	flake_index_each_largest(rel, index, table->search->below, snapshot, PG_INT64_MAX,
+							 table->search->patience, visit_largest, table);
 	index_close(index, NoLock);
 }
 
-/* Searches every row. */
+/* For another access method than heap, whose pages are its own affair. */
 static void
-search_rows(Search *search, Relation rel, AttrNumber attribute,
-			Snapshot snapshot)
+search_rows(TableSearch *table, Relation rel, Snapshot snapshot)
 {
-	MemoryContext row_context = AllocSetContextCreate(CurrentMemoryContext,
-													  "flakeid row",
-													  ALLOCSET_SMALL_SIZES);
 	TupleTableSlot *row = table_slot_create(rel, NULL);
 	TableScanDesc scan = table_beginscan_strat(rel, snapshot, 0, NULL,
 											   true, true);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
 	{
-		MemoryContext old_context;
 		bool		isnull;
-		Datum		value = slot_getattr(row, attribute, &isnull);
+		Datum		value = slot_getattr(row, table->attribute, &isnull);
 
-		CHECK_FOR_INTERRUPTS();
-		if (isnull)
-			continue;
-		old_context = MemoryContextSwitchTo(row_context);
-		heed_value(search, value);
-		MemoryContextSwitchTo(old_context);
-		MemoryContextReset(row_context);
+		heed_row(table, value, isnull);
 	}
 	table_endscan(scan);
 	ExecDropSingleTupleTableSlot(row);
-	MemoryContextDelete(row_context);
 }
 
 /* Searches one table, a partition or a child among them, which is locked. */
@@ -301,7 +248,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 {
 	Relation	rel = relation_open(relation, NoLock);
 	AttrNumber	attribute = get_attnum(relation, attribute_name);
-	ScanDirection direction = BackwardScanDirection;
+	TableSearch table = {.search = search,.attribute = attribute};
 	Snapshot	snapshot;
 	Oid			index;
 	char		generated;
@@ -331,12 +278,17 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 
 	/* With the lock on the table, what is committed by now. */
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	index = integer_type(search->type) == NULL ? InvalidOid
-		: find_index(rel, attribute, search->type, &direction);
+	table.row_context = AllocSetContextCreate(CurrentMemoryContext, "flakeid row",
+											  ALLOCSET_SMALL_SIZES);
+	index = is_integer(search->type) ? find_index(rel, attribute, search->type)
+		: InvalidOid;
 	if (OidIsValid(index))
-		search_index(search, rel, attribute, index, direction, snapshot);
+		search_index(&table, rel, index, snapshot);
+	else if (rel->rd_rel->relam == HEAP_TABLE_AM_OID)
+		flake_heap_each(rel, snapshot, search->patience, visit_row, &table);
 	else
-		search_rows(search, rel, attribute, snapshot);
+		search_rows(&table, rel, snapshot);
+	MemoryContextDelete(table.row_context);
 	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 }
@@ -383,7 +335,7 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 	if (flake_is_distributed(RelationGetRelid(rel)))
 		cannot_search(search, "It is in a table of Citus, whose rows are in other tables and on other nodes.");
 	if (search->read_uuid != NULL ? search->type != UUIDOID
-		: integer_type(search->type) == NULL && search->type != NUMERICOID &&
+		: !is_integer(search->type) && search->type != NUMERICOID &&
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",
 									   format_type_be(search->type)));
@@ -397,9 +349,10 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 
 Search
 flake_search_tree(Relation rel, List *tables, AttrNumber attribute, int64 below,
-				  const char *hint, Oid function, FlakeUuidReader read_uuid)
+				  const char *hint, Oid function, FlakeUuidReader read_uuid,
+				  Patience *patience)
 {
-	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables};
+	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables,.patience = patience};
 
 	search_tree(&search, rel, attribute, function);
 	return search;
@@ -441,7 +394,8 @@ search_column(Search *search, Oid relation, const char *attribute_name)
 Datum
 flake_largest(PG_FUNCTION_ARGS)
 {
-	Search		search = {.below = PG_INT64_MIN};
+	Patience	patience = PATIENCE_OR_ERROR;
+	Search		search = {.below = PG_INT64_MIN,.patience = &patience};
 
 	search_column(&search, PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));
 	if (!search.found)
@@ -458,7 +412,8 @@ flake_largest(PG_FUNCTION_ARGS)
 Datum
 flake_ids_above(PG_FUNCTION_ARGS)
 {
-	Search		search = {.below = PG_GETARG_INT64(3)};
+	Patience	patience = PATIENCE_OR_ERROR;
+	Search		search = {.below = PG_GETARG_INT64(3),.patience = &patience};
 
 	search.ids = initArrayResult(INT8OID, CurrentMemoryContext, false);
 	search_column(&search, PG_GETARG_OID(1), NameStr(*PG_GETARG_NAME(2)));

@@ -11,7 +11,7 @@
 #define FLAKEID_SEARCH_H
 
 #include "access/attnum.h"
-#include "access/sdir.h"
+#include "trust/pages.h"
 #include "utils/relcache.h"
 #include "utils/uuid.h"
 
@@ -32,6 +32,7 @@ typedef struct Search
 	int64		max;
 	struct ArrayBuildState *ids;	/* all of them, if that is wanted */
 	List	   *tables;			/* the table and those that inherit, if locked */
+	Patience   *patience;		/* for their pages */
 } Search;
 
 /*
@@ -39,19 +40,12 @@ typedef struct Search
  * above a bound.  With a function of the extension, ids are meant that the default
  * has minted.  With a reader, they are UUIDs, and their heads are searched for, in
  * every row.  The tables, which are the relation and those that inherit from it,
- * are locked, and nothing is waited for.  ERROR 55000, with the hint, if the column
- * cannot be searched.
+ * are locked, and nothing is waited for but pages, with patience.  ERROR 55000, with
+ * the hint, if the column cannot be searched.
  */
 extern Search flake_search_tree(Relation rel, List *tables, AttrNumber attribute,
 								int64 below, const char *hint, Oid function,
-								FlakeUuidReader read_uuid);
-
-/*
- * Whether an index, which is open, sorts its table by an integer column, and no row is
- * missing in it; and how to read it from the largest value on.
- */
-extern bool flake_index_sorts(Relation index, AttrNumber attribute, Oid type,
-							  ScanDirection *direction);
+								FlakeUuidReader read_uuid, Patience *patience);
 
 #pragma GCC visibility pop
 

@@ -3,9 +3,9 @@
  * search_newest.c
  *	  The largest ids in a table of anybody's, for what watches.
  *
- * As in search.c nothing of the owner's is executed.  And nobody is waited for,
- * nothing that was dropped meanwhile is an error, and a table costs a bounded number
- * of reads: only the end of an index is looked at.
+ * As in search.c nothing of the owner's is executed.  And nobody is waited for but
+ * briefly for a page, nothing that was dropped meanwhile is an error, and a table costs
+ * a bounded number of reads: only the end of an index is looked at.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -15,19 +15,13 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/skey.h"
 #include "access/stratnum.h"
 #include "access/table.h"
-#include "access/tableam.h"
-#include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
-#include "compat.h"
-#include "executor/tuptable.h"
-#include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "trust/search.h"
+#include "trust/index_end.h"
 #include "trust/search_newest.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -41,9 +35,9 @@
 /* And so many entries of its index, also of rows that were deleted. */
 #define NEWEST_ENTRIES	1000
 
-/* An index to read from the largest id on, locked; NULL if there is none. */
+/* An index that sorts a table, locked; NULL if there is none. */
 static Relation
-open_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
+open_index(Relation rel, AttrNumber attribute)
 {
 	List	   *indexes = RelationGetIndexList(rel);
 	ListCell   *lc;
@@ -60,7 +54,7 @@ open_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
 			continue;
 		index = index_open(lfirst_oid(lc), NoLock);
-		if (flake_index_sorts(index, attribute, INT8OID, direction))
+		if (flake_index_sorts(rel, index, attribute, INT8OID))
 		{
 			found = index;
 			break;
@@ -71,45 +65,42 @@ open_index(Relation rel, AttrNumber attribute, ScanDirection *direction)
 	return found;
 }
 
+/* What visit_row() is to do. */
+typedef struct Newest
+{
+	AttrNumber	attribute;
+	int			ids_left;		/* how many are still looked at */
+	FlakeIdVisitor visit;
+	void	   *arg;
+} Newest;
+
+static bool
+visit_row(Relation rel, HeapTuple row, void *arg)
+{
+	Newest	   *newest = arg;
+	bool		isnull;
+	Datum		value = heap_getattr(row, newest->attribute, RelationGetDescr(rel), &isnull);
+
+	if (!isnull)
+		newest->visit(DatumGetInt64(value), newest->arg);
+	return --newest->ids_left > 0;
+}
+
 void
-flake_search_newest(Relation rel, AttrNumber attribute, int64 below,
+flake_search_newest(Relation rel, AttrNumber attribute, int64 below, Patience *patience,
 					FlakeIdVisitor visit, void *arg)
 {
-	ScanDirection direction = BackwardScanDirection;
+	Newest		newest = {.attribute = attribute,.ids_left = NEWEST_IDS,.visit = visit,.arg = arg};
 	Relation	index;
-	ScanKeyData key;
-	IndexScanDesc scan;
-	TupleTableSlot *row;
-	int			ids = 0;
 
 	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel) ||
 		getBaseType(get_atttype(RelationGetRelid(rel), attribute)) != INT8OID)
 		return;
-	index = open_index(rel, attribute, &direction);
+	index = open_index(rel, attribute);
 	if (index == NULL)
 		return;
-
-	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_INT8GT, Int64GetDatum(below));
-	row = table_slot_create(rel, NULL);
-	scan = flake_index_beginscan(rel, index, GetActiveSnapshot(), 1);
-	index_rescan(scan, &key, 1, NULL, 0);
-	for (int entries = 0; ids < NEWEST_IDS && entries < NEWEST_ENTRIES; entries++)
-	{
-		bool		isnull;
-		Datum		value;
-
-		CHECK_FOR_INTERRUPTS();
-		if (index_getnext_tid(scan, direction) == NULL)
-			break;
-		if (!index_fetch_heap(scan, row))
-			continue;
-		value = slot_getattr(row, attribute, &isnull);
-		if (!isnull)
-			visit(DatumGetInt64(value), arg);
-		ids++;
-	}
-	index_endscan(scan);
-	ExecDropSingleTupleTableSlot(row);
+	flake_index_each_largest(rel, index, below, GetActiveSnapshot(), NEWEST_ENTRIES,
+							 patience, visit_row, &newest);
 	index_close(index, AccessShareLock);
 }
 

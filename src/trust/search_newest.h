@@ -12,6 +12,7 @@
 
 #include "access/attnum.h"
 #include "nodes/pg_list.h"
+#include "trust/pages.h"
 #include "utils/relcache.h"
 
 #pragma GCC visibility push(hidden)
@@ -20,11 +21,12 @@ typedef void (*FlakeIdVisitor) (int64 id, void *arg);
 
 /*
  * Calls visit for the largest ids in a bigint column that are above a bound, from
- * the largest on, a hundred at most.  For none if the table has no index for it, or
- * others have locked that.  The relation is locked.
+ * the largest on, a hundred at most.  For none if the table has no index for it, or is
+ * no heap, or others have locked that; and for no more when patience with pages that
+ * others have locked is over.  The relation is locked.
  */
 extern void flake_search_newest(Relation rel, AttrNumber attribute, int64 below,
-								FlakeIdVisitor visit, void *arg);
+								Patience *patience, FlakeIdVisitor visit, void *arg);
 
 /*
  * The partitions or children of a table, but not theirs, as a list of OIDs, sorted.

@@ -420,6 +420,7 @@ my %arguments = (
 	'_flake_clock_guard()'            => [ [] ],
 	'flake_stat_reset()'              => [ [] ],
 	'_flake_stat_slots()'              => [ [] ],
+	'_flake_shard_rows()'              => [ [] ],
 	'flake_settled(regclass)'          => [ map { [$_] } @generators ],
 	'flake_settled(regclass, integer)' => [ map { [ $_, '3' ] } @generators ],
 	'flake_tail(bigint, regclass)'     => [ map { [ '5', $_ ] } @generators ],
