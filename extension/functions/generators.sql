@@ -75,7 +75,7 @@ AS 'MODULE_PATHNAME', 'flake_rewind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_rewind(regclass, bigint, boolean) IS
-'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 0A000 for a version of TimescaleDB that does not list its hypertables, 22003 if it has no ids below, 22023 if nothing was handed out above, 25001 not READ COMMITTED, 25006 read-only, 42501 for others than superusers, 42809 for what is no generator, 42P01 if it has been dropped, 55000 if it refuses, 55P03 when lock_timeout is over, or if tables with defaults from it are made again and again';
+'sets a generator back, after a clock that was far ahead, so that it goes on just above an id, and ids that were handed out above that can come again; for superusers; unless forced it refuses if one of the flake_columns() has such an id, or if there are none; not undone by ROLLBACK; errors: 0A000 for a version of TimescaleDB that does not list its hypertables, 22003 if it has no ids below, 22023 if nothing was handed out above, 25001 not READ COMMITTED, 25006 read-only, 42501 for others than superusers, 42809 for what is no generator, 42P01 if it has been dropped, 55000 if it refuses, 55P03 when lock_timeout is over, if tables with defaults from it are made again and again, or if others have kept a page of one locked for two seconds';
 
 CREATE VIEW @extschema@.flake_generators AS
 SELECT g.generator,

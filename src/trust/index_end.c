@@ -151,10 +151,8 @@ is_beyond(IndexEnd *end, IndexTuple entry)
 static void
 broken_index(IndexEnd *end)
 {
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg_internal("a neighbor of block %u of index \"%s\" is not found",
-							 end->block, RelationGetRelationName(end->index))));
+	elog(ERROR, "a neighbor of block %u of index \"%s\" is not found", end->block,
+		 RelationGetRelationName(end->index));
 }
 
 /* Goes to the page on the right. */
