@@ -29,7 +29,8 @@
  *		what is looked at after a lock is what is executed.
  *	G7	A schema's owner can have renamed it in a transaction that is open, and go on
  *		to drop it there.  So while a schema is waited for, no lock of another one is
- *		taken, nor of itself: he waits for nobody.
+ *		taken, nor of itself: he waits for nobody.  (ALTER SCHEMA locks the row; and
+ *		the schema as well only in newer minor versions of PostgreSQL.)
  *
  * Locks keep other transactions away, but not what is executed in this one.  For
  * that see execute_steps.c.
