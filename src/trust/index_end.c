@@ -34,6 +34,7 @@
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "trust/index_end.h"
 #include "utils/rel.h"
@@ -342,6 +343,7 @@ flake_index_each_largest(Relation rel, Relation index, int64 below, Snapshot sna
 	end.is_desc = (index->rd_indoption[0] & INDOPTION_DESC) != 0;
 	end.nulls_beyond = nulls_first == end.is_desc;
 	end.heeds_dead = TransactionStartedDuringRecovery();
+	pgstat_count_index_scan(index);
 	goes_on = find_leaf(&end);
 	while (goes_on)
 	{

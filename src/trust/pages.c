@@ -168,6 +168,7 @@ flake_heap_each(Relation rel, Snapshot snapshot, Patience *patience,
 	BlockNumber blocks = RelationGetNumberOfBlocks(rel);
 	bool		goes_on = true;
 
+	pgstat_count_heap_scan(rel);
 	for (BlockNumber block = 0; block < blocks && goes_on; block++)
 	{
 		OffsetNumber offsets[MaxHeapTuplesPerPage];
