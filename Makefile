@@ -13,7 +13,7 @@
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
-#                      make model, make sqlsmith, make valgrind,
+#                      make model, make litmus, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix
 # Client libraries:    make clients  (into dist/clients; see clients/README.md),
 #                      make vectors  (what their tests compare with, after a change that is meant),
@@ -191,6 +191,7 @@ SCRIPT_GOALS = \
 	timescaledb \
 	fuzz \
 	model \
+	litmus \
 	valgrind \
 	sanitize \
 	coverage \
@@ -252,6 +253,9 @@ fuzz:
 
 model:
 	@bash model/run $(VARIANT)
+
+litmus:
+	@bash model/litmus/run $(TEST)
 
 matrix:
 	@bash tools/matrix $(VERSIONS)
