@@ -13,8 +13,9 @@
 # What is installed:   make test-installed
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
-#                      make model, make sqlsmith, make valgrind,
-#                      make sanitize, make coverage, make matrix
+#                      make model, make litmus, make sqlsmith, make valgrind,
+#                      make sanitize, make coverage, make matrix VERSIONS=17
+#                      or ARCH=s390x (both can be left out)
 # Client libraries:    make clients  (into dist/clients; see clients/README.md),
 #                      make vectors  (what their tests compare with, after a change that is meant),
 #                      make bench-clients ROUNDS=5 (it can be left out)
@@ -194,6 +195,7 @@ SCRIPT_GOALS = \
 	timescaledb \
 	fuzz \
 	model \
+	litmus \
 	valgrind \
 	sanitize \
 	coverage \
@@ -255,6 +257,9 @@ fuzz:
 
 model:
 	@bash model/run $(VARIANT)
+
+litmus:
+	@bash model/litmus/run $(TEST)
 
 matrix:
 	@bash tools/matrix $(VERSIONS)

@@ -4,7 +4,8 @@
  *	  What must hold for every layout, and for every id of it.
  *
  * As far as possible the expected result is computed in another way than
- * layout.c does it: with 128 bits, or by trying the neighbours.
+ * layout.c does it: by division where that multiplies, or by trying the
+ * neighbours.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -13,6 +14,7 @@
 #include "postgres.h"
 
 #include "check.h"
+#include "common/int.h"
 #include "layout/instant.h"
 #include "mb/pg_wchar.h"
 
@@ -371,8 +373,8 @@ check_packed_up_to(const FlakeLayout *layout, int64 id, int32 shard)
 static void
 check_time(const FlakeLayout *layout, int64 tick, TimestampTz instant)
 {
-	int128		elapsed_us = (int128) tick * layout->unit_us;
-	int128		expected = layout->epoch + elapsed_us;
+	int64		unit_us = layout->unit_us;
+	int64		elapsed_us;
 	TimestampTz start;
 
 	/*
@@ -381,29 +383,33 @@ check_time(const FlakeLayout *layout, int64 tick, TimestampTz instant)
 	 */
 	if (flake_layout_tick_start(layout, tick, &start))
 	{
-		CHECK(start == expected);
+		CHECK(!pg_sub_s64_overflow(start, layout->epoch, &elapsed_us));
+		CHECK(elapsed_us % unit_us == 0 && elapsed_us / unit_us == tick);
 		CHECK(flake_layout_tick_at(layout, start) == tick);
 		CHECK(flake_layout_tick_at(layout, start - 1) == tick - 1);
-		if (IS_VALID_TIMESTAMP(start + layout->unit_us) &&
-			elapsed_us + layout->unit_us <= PG_INT64_MAX)
+		if (IS_VALID_TIMESTAMP(start + unit_us) && elapsed_us <= PG_INT64_MAX - unit_us)
 		{
-			CHECK(flake_layout_tick_at(layout, start + layout->unit_us - 1) == tick);
-			CHECK(flake_layout_tick_at(layout, start + layout->unit_us) == tick + 1);
+			CHECK(flake_layout_tick_at(layout, start + unit_us - 1) == tick);
+			CHECK(flake_layout_tick_at(layout, start + unit_us) == tick + 1);
 		}
 	}
 	else
-		CHECK(expected < MIN_TIMESTAMP || expected >= END_TIMESTAMP ||
-			  elapsed_us > PG_INT64_MAX);
+	{
+		/* Not one of the ticks that begin at a timestamp.  Both divisions round inwards. */
+		if (pg_sub_s64_overflow(END_TIMESTAMP - 1, layout->epoch, &elapsed_us))
+			elapsed_us = PG_INT64_MAX;
+		CHECK(tick < (MIN_TIMESTAMP - layout->epoch) / unit_us ||
+			  tick > elapsed_us / unit_us);
+	}
 
 	if (!IS_VALID_TIMESTAMP(instant))
 		return;
-	elapsed_us = (int128) instant - layout->epoch;
 	tick = flake_layout_tick_at(layout, instant);
-	if (elapsed_us > PG_INT64_MAX)
+	if (pg_sub_s64_overflow(instant, layout->epoch, &elapsed_us))
 		CHECK(tick == PG_INT64_MAX);
 	else
-		CHECK((int128) tick * layout->unit_us <= elapsed_us &&
-			  ((int128) tick + 1) * layout->unit_us > elapsed_us);
+		CHECK(elapsed_us >= 0 ? tick == elapsed_us / unit_us
+			  : tick == -(-elapsed_us / unit_us) - (-elapsed_us % unit_us != 0));
 }
 
 void

@@ -2,7 +2,7 @@
 -- flake_migrate keeps what it does not promise to change, or refuses before it begins
 --
 SET client_min_messages = warning;
-SET statement_timeout = '60s';
+SET statement_timeout = '10min';
 CREATE SCHEMA kept;
 CREATE ROLE flake_owner;
 CREATE ROLE flake_other;

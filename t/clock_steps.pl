@@ -300,35 +300,40 @@ is((ask($session, 'SELECT flake_id(5)'))[0],
 	$id + 1, 'clock a day ahead again: ids go on where they stopped');
 
 #
-# The layout's time ends 2^40 ms after its epoch, 2046-06-27 05:14:09.497 UTC.
+# The layout's time ends 2^40 ms after its epoch, 2046-06-27 17:00:49.497 UTC.
 #
 
 my $last_second = 2413731649;
 
-stop_clock($clock, $last_second);
-($last_id) = ask($session, 'SELECT flake_id(6)');
-is( (   ask($session,
-			"SELECT extract(epoch FROM flake_timestamp($last_id))::bigint")
-	)[0],
-	$last_second,
-	'last second of the lifetime: ids are minted');
-(undef, $error) = ask($session, 'SELECT count(*) FROM flake_ids(6, 600000)');
-like(
-	$error,
-	qr/^ERROR:  22003: .*lifetime/m,
-	'last second of the lifetime: more ids than are left are an error');
-is( (ask($session, 'SELECT flake_id(6)'))[0],
-	$last_id + 1,
-	'last second of the lifetime: the error consumed nothing');
+SKIP:
+{
+	skip 'the clock ends before the layout', 6 if clock_ends_in_2038();
 
-stop_clock($clock, $last_second + 1);
-(undef, $error) = ask($session, 'SELECT flake_id(6)');
-like(
-	$error,
-	qr/^ERROR:  22003: .*lifetime/m,
-	'past the lifetime: an error, no wrapped id');
-like($error, qr/^DETAIL:  .*2046-06-27/m, 'its detail names the date');
-like($error, qr/^HINT:  .*clock/m, 'its hint says what to do');
+	stop_clock($clock, $last_second);
+	($last_id) = ask($session, 'SELECT flake_id(6)');
+	is( (   ask($session,
+				"SELECT extract(epoch FROM flake_timestamp($last_id))::bigint")
+		)[0],
+		$last_second,
+		'last second of the lifetime: ids are minted');
+	(undef, $error) = ask($session, 'SELECT count(*) FROM flake_ids(6, 600000)');
+	like(
+		$error,
+		qr/^ERROR:  22003: .*lifetime/m,
+		'last second of the lifetime: more ids than are left are an error');
+	is( (ask($session, 'SELECT flake_id(6)'))[0],
+		$last_id + 1,
+		'last second of the lifetime: the error consumed nothing');
+
+	stop_clock($clock, $last_second + 1);
+	(undef, $error) = ask($session, 'SELECT flake_id(6)');
+	like(
+		$error,
+		qr/^ERROR:  22003: .*lifetime/m,
+		'past the lifetime: an error, no wrapped id');
+	like($error, qr/^DETAIL:  .*2046-06-27/m, 'its detail names the date');
+	like($error, qr/^HINT:  .*clock/m, 'its hint says what to do');
+}
 
 #
 # Layouts that use all bits: the ids of the last tick are the largest bigints.

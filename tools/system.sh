@@ -8,6 +8,8 @@
 #   $sources        lines for its /etc/apt/sources.list besides, or not set
 #   $extra          where else PostgreSQL $version is to be had from, or empty
 #   $MIRROR         where Debian is to be had; the mirror that apt uses, if not set
+#   $ARCH           Debian's name of the machine, as s390x; this one, if not set. For
+#                   one that this machine cannot be, call emulate first
 
 # release_of VERSION
 # Sets $release, $script and $extra: which release of Debian has this version of
@@ -47,6 +49,44 @@ mirror() {
     echo "$uri"
 }
 
+# emulate DIRECTORY
+# Has the kernel run programs for $ARCH with QEMU until stop_emulation, unless it runs
+# them by itself. QEMU is unpacked in DIRECTORY: if Debian's package of it were installed,
+# the kernel would do that from then on, at every boot.
+binfmt=/proc/sys/fs/binfmt_misc
+handler=
+emulate() {
+    local machine kind type mask program zeros='\x00\x00\x00\x00\x00\x00\x00\x00' ones='\xff\xff\xff\xff\xff\xff\xff'
+
+    # What an ELF file begins with: 64 bits and which byte comes first, then that it is
+    # an executable or (with the mask) a library, and for which machine.
+    case "$(dpkg --print-architecture) $ARCH" in
+        "$ARCH $ARCH" | 'amd64 i386') return 0 ;;
+        *\ arm64) machine=aarch64 kind='\x02\x01' type='\x02\x00\xb7\x00' mask='\xfe\xff\xff\xff' ;;
+        *\ s390x) machine=s390x kind='\x02\x02' type='\x00\x02\x00\x16' mask='\xff\xfe\xff\xff' ;;
+        *) die "ARCH=$ARCH: arm64, s390x, and i386 on amd64 are to be had besides this machine" ;;
+    esac
+    unpack "$1" "qemu-$machine-static" qemu-user-static
+    program=$(command -v "qemu-$machine-static" || command -v "qemu-$machine") ||
+        die "qemu-user-static is needed, and was not found"
+    if [ ! -e "$binfmt/register" ]; then
+        mount -t binfmt_misc binfmt_misc "$binfmt" ||
+            die "the kernel cannot be told what runs programs for $ARCH: it needs binfmt_misc"
+        binfmt_mounted=yes
+    fi
+    handler=flakeid-$$
+    # P keeps the program's name as it was given; F has the kernel open QEMU now, so
+    # that the new system need not have it.
+    printf '%s\n' ":$handler:M::\\x7fELF$kind\\x01\\x00$zeros$type:$ones\\x00\\xff${ones}$mask:$program:PF" \
+        >"$binfmt/register"
+}
+
+stop_emulation() {
+    [ -z "$handler" ] || [ ! -e "$binfmt/$handler" ] || echo -1 >"$binfmt/$handler"
+    # Unless somebody else has begun to use it.
+    [ -z "${binfmt_mounted-}" ] || [ "$(ls -x "$binfmt")" != 'register  status' ] || umount "$binfmt"
+}
+
 in_system() {
     env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         DEBIAN_FRONTEND=noninteractive chroot "$root" "$@"
@@ -80,7 +120,7 @@ make_system() {
 
     mirror=$(mirror)
     # A release that is to come is signed with keys that this one may not have.
-    debootstrap --variant=minbase ${script:+--no-check-gpg} "$release" "$root" \
+    debootstrap --variant=minbase ${ARCH:+"--arch=$ARCH"} ${script:+--no-check-gpg} "$release" "$root" \
         "$mirror" ${script:+"$script"} >"$tmp/log" 2>&1 || return 1
     cp /etc/resolv.conf "$root/etc/"
     cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"

@@ -329,12 +329,18 @@ least(const FlakeKey *key, int64 packed)
 		packed = least_of(flake_process_holder(flake_holders, i), key, packed);
 
 	/*
+	 * S2: whoever has read that a transaction holds nothing finds it ended, in
+	 * whatever he reads after this.  A lock that he takes for that does not keep
+	 * earlier reads before it by itself.
+	 */
+	pg_read_barrier();
+	if (flake_holders->nprepared == 0)
+		return packed;
+
+	/*
 	 * After the processes: a transaction's entry is copied, and then removed
 	 * there.
 	 */
-	if (flake_holders->nprepared == 0)
-		return packed;
-	pg_read_barrier();
 	lock_prepared();
 	for (int i = 0; i < flake_holders->nprepared; i++)
 	{

@@ -115,6 +115,10 @@ flake_slot_last(Slot *slot)
 {
 	int64		last = (int64) pg_atomic_read_u64(&slot->last);
 
-	return last != FLAKE_PACKED_NONE ? last
-		: (int64) pg_atomic_read_u64(&slot->resume);
+	if (last != FLAKE_PACKED_NONE)
+		return last;
+
+	/* Whoever closes it writes them in the other order. */
+	pg_read_barrier();
+	return (int64) pg_atomic_read_u64(&slot->resume);
 }

@@ -99,8 +99,11 @@ flake_advance(PG_FUNCTION_ARGS)
  * is read here only ever goes up, so that in doubt the answer is false.  Only
  * the clock may be set back; and who is in the midst of a claim has read it
  * earlier.  flake_advance() rules out both.
+ *
+ * Inlined, its variables would be between setjmp() and longjmp(), of which gcc warns
+ * on i386.
  */
-static bool
+static pg_noinline bool
 would_exceed(Oid sequence, int32 shard, int64 id, Oid function)
 {
 	Generator  *generator = flake_generator_look(sequence, function);

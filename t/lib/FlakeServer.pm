@@ -36,6 +36,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes ();
@@ -50,6 +51,7 @@ our @EXPORT = qw(
   new_clock
   set_clock
   stop_clock
+  clock_ends_in_2038
   start_with_clock
   clock_environment
   kill9_session
@@ -272,6 +274,19 @@ sub stop_clock
 
 	write_clock($clock, $time =~ /\./ ? sprintf('%.6f', $time) : sprintf('%d', $time));
 	return;
+}
+
+=pod
+
+=item clock_ends_in_2038()
+
+Whether no clock can be set to a later time, as it has 32 bits.
+
+=cut
+
+sub clock_ends_in_2038
+{
+	return !defined POSIX::mktime(0, 0, 0, 1, 0, 2040 - 1900);
 }
 
 # The file is read whenever the server looks at its clock, so it must be there
