@@ -90,7 +90,12 @@ WITH settings AS MATERIALIZED (
                                      SELECT int8range(lower(m.shards)::bigint, upper(m.shards)::bigint)
                                             * int8range(0::bigint, i.shards)
                                      FROM @extschema@.flake_shard_map m
-                                     JOIN generators i ON i.generator = l.generator) u (shards))) r) AS used
+                                     JOIN generators i ON i.generator = l.generator
+                                     UNION ALL
+                                     -- those for groups of Citus: C3 in src/shard/citus.c
+                                     SELECT int8range(0::bigint, (i.shards - 1::bigint) / 2::bigint, '[]'::text)
+                                     FROM generators i, pg_catalog.pg_extension x
+                                     WHERE i.generator = l.generator AND x.extname = 'citus'::name) u (shards))) r) AS used
           FROM leased l
           GROUP BY l.generator) t
     JOIN generators g ON g.generator = t.generator
