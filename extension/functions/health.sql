@@ -221,6 +221,10 @@ WHERE NOT e.require_attach
   AND EXISTS (SELECT FROM @extschema@.flake_shard_state s
               WHERE NOT EXISTS (SELECT FROM @extschema@.flake_leases l
                                 WHERE l.generator::regclass = s.generator::regclass AND l.shard = s.shard))
+  AND EXISTS (SELECT FROM generators g
+              WHERE NOT g.is_wide
+                AND NOT EXISTS (SELECT FROM @extschema@.flake_shard_state s  -- all of its shards: flake_detach_all()
+                                WHERE s.generator::regclass = g.generator AND s.shard = -1))
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension x WHERE x.extname = 'citus')  -- which has rules of its own
 UNION ALL
 SELECT 'warning'::text, 'version_mismatch'::text, 'flakeid'::text,
