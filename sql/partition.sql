@@ -110,6 +110,21 @@ SELECT count(*) FROM flake_drop_partitions('event', 'infinity');
 SELECT partition FROM partitions('event');
 SELECT count(*) FROM event;
 
+-- of a bound that is no first id of its tick; and of those that are of no time
+CREATE TABLE final (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE final_a PARTITION OF final FOR VALUES FROM (MINVALUE) TO (-9223372036854775808);
+CREATE TABLE final_b PARTITION OF final FOR VALUES FROM (-9223372036854775808) TO (-1);
+CREATE TABLE final_c PARTITION OF final FOR VALUES FROM (-1) TO (0);
+CREATE TABLE final_d PARTITION OF final FOR VALUES FROM (0) TO (1);
+CREATE TABLE final_e PARTITION OF final FOR VALUES FROM (1) TO (1000000);
+CREATE TABLE final_f PARTITION OF final FOR VALUES FROM (flake_lower('2026-01-01Z', 'js53')) TO (9223372036854775807);
+SELECT partition, since AT TIME ZONE 'UTC' AS since, upto AT TIME ZONE 'UTC' AS upto FROM flake_partitions('final', 'js53');
+SELECT partition, since IS NULL AND upto IS NULL AS timeless FROM flake_partitions('final', 'segment');
+SELECT flake_create_partitions('final', '1 month', '2024-06-01Z', '2024-07-01Z', 'js53', 'UTC');
+SELECT flake_drop_partitions('final', '2024-06-01Z', 'js53');
+SELECT partition FROM flake_partitions('final', 'js53');
+DROP TABLE final;
+
 -- old partitions may be elsewhere
 CREATE FOREIGN DATA WRAPPER flake_elsewhere;
 CREATE SERVER flake_elsewhere FOREIGN DATA WRAPPER flake_elsewhere;
