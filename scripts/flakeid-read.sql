@@ -94,7 +94,7 @@ LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
     f text[] := regexp_match(value,
-        '^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?Z)?$');
+        '^([0-9]{4})-([0-9]{2})-([0-9]{2})(?:T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.]([0-9]{1,6}))?Z)?$');
     us numeric;
 BEGIN
     IF value ~ '^-?[0-9]{1,60}$' THEN
@@ -137,10 +137,10 @@ DECLARE
     us numeric;
 BEGIN
     l.text := layout;
-    IF full_text <> '' AND full_text !~ '[:= \t\n\r\f\v]' THEN
+    IF full_text <> '' AND full_text !~ E'[:= \\t\\n\\r\\f\\v]' THEN
         PERFORM flakeid._flake_no_layout(layout, format('There is no preset "%s".', layout));
     END IF;
-    FOREACH token IN ARRAY regexp_split_to_array(full_text, '[ \t\n\r\f\v]+')
+    FOREACH token IN ARRAY regexp_split_to_array(full_text, E'[ \\t\\n\\r\\f\\v]+')
     LOOP
         CONTINUE WHEN token = '';
         name := substring(token FROM '^([^=:]*)[=:]');

@@ -157,6 +157,13 @@ SELECT flake_lease('process', generator => 'moved_id') IS NULL;
 SELECT * FROM health;
 SELECT flake_attach(1, generator => 'moved_id');
 SELECT * FROM flake_health;
+-- nor one if all shards are detached, of all generators
+BEGIN;
+SELECT flake_detach_all();
+SELECT * FROM health;
+SELECT flake_create_generator('next_id', 'ts:41 shard:4 seq:10 epoch=2026-01-01');
+SELECT what FROM health;
+ROLLBACK;
 DROP SEQUENCE moved_id;
 SELECT * FROM health;
 

@@ -106,9 +106,46 @@ SELECT * FROM flake_drop_partitions('event', '2026-04-01', concurrently => true)
 SELECT flake_drop_partitions('event', '2026-05-31');
 SELECT flake_drop_partitions('event', '2026-05-31');
 SELECT partition FROM partitions('event');
-SELECT count(*) FROM flake_drop_partitions('event', 'infinity');
+SELECT count(*) FROM flake_drop_partitions('event', '2046-06-27');
+SELECT partition FROM partitions('event');
+SELECT flake_drop_partitions('event', 'infinity');
 SELECT partition FROM partitions('event');
 SELECT count(*) FROM event;
+
+-- the last partition has the last id of the lifetime, and ends with that
+CREATE TABLE final (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+SELECT flake_create_partitions('final', '1 month', '2046-05-10Z', '2046-06-27Z', zone => 'UTC');
+SELECT flake_create_partitions('final', '1 month', '2046-05-10Z', '2046-07-01Z', zone => 'UTC');
+INSERT INTO final SELECT flake_make(ends - interval '1 ms', 8191, 1023) FROM flake_layout_info('instagram')
+RETURNING tableoid::regclass, id;
+SELECT partition, upper_bound, since, upto FROM flake_partitions('final');
+SELECT flake_drop_partitions('final', '2046-06-27');
+SELECT flake_drop_partitions('final', '2046-07-01', concurrently => true) \gexec
+-- one without that id is the same
+CREATE TABLE final_older PARTITION OF final FOR VALUES FROM (flake_lower('2046-06-01Z')) TO (9223372036854775807);
+SELECT flake_create_partitions('final', '1 month', '2046-06-10Z', '2046-06-27Z', zone => 'UTC');
+CREATE TABLE final_id PARTITION OF final FOR VALUES FROM (9223372036854775807) TO (MAXVALUE);
+SELECT flake_create_partitions('final', '1 month', '2046-06-10Z', '2046-06-27Z', zone => 'UTC');
+SELECT partition, upto = (SELECT ends FROM flake_layout_info('instagram')) AS ends FROM flake_partitions('final');
+DROP TABLE final_older;
+\x on
+SELECT code, message, detail FROM attempt($$SELECT flake_create_partitions('final', '1 month', '2046-06-10Z', '2046-06-27Z', zone => 'UTC')$$);
+\x off
+DROP TABLE final;
+-- of a bound that is no first id of its tick; and of those that are of no time
+CREATE TABLE final (id bigint PRIMARY KEY) PARTITION BY RANGE (id);
+CREATE TABLE final_a PARTITION OF final FOR VALUES FROM (MINVALUE) TO (-9223372036854775808);
+CREATE TABLE final_b PARTITION OF final FOR VALUES FROM (-9223372036854775808) TO (-1);
+CREATE TABLE final_c PARTITION OF final FOR VALUES FROM (-1) TO (0);
+CREATE TABLE final_d PARTITION OF final FOR VALUES FROM (0) TO (1);
+CREATE TABLE final_e PARTITION OF final FOR VALUES FROM (1) TO (1000000);
+CREATE TABLE final_f PARTITION OF final FOR VALUES FROM (flake_lower('2026-01-01Z', 'js53')) TO (9223372036854775807);
+SELECT partition, since AT TIME ZONE 'UTC' AS since, upto AT TIME ZONE 'UTC' AS upto FROM flake_partitions('final', 'js53');
+SELECT partition, since IS NULL AND upto IS NULL AS timeless FROM flake_partitions('final', 'segment');
+SELECT flake_create_partitions('final', '1 month', '2024-06-01Z', '2024-07-01Z', 'js53', 'UTC');
+SELECT flake_drop_partitions('final', '2024-06-01Z', 'js53');
+SELECT partition FROM flake_partitions('final', 'js53');
+DROP TABLE final;
 
 -- old partitions may be elsewhere
 CREATE FOREIGN DATA WRAPPER flake_elsewhere;

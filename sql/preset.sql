@@ -144,6 +144,11 @@ SELECT flake_layout_above('baidu', flake_lower('2017-01-19', 'baidu')) AS layout
 SELECT :'layout'::flake_layout <> 'baidu' AS moved, ends > now() AS "goes on",
        flake_lower(now(), :'layout') > flake_lower('2017-01-19', 'baidu') AS "exceeds it"
 FROM flake_layout_info(:'layout');
+-- So does one above an id that is far below all of its own.
+SELECT flake_create_generator('short_id', flake_layout_above('ts:20 seq:10 epoch=2000-01-01', -1099511627776));
+SELECT flake_id(0, 'short_id') > -1099511627776 AS minted;
+DROP SEQUENCE short_id;
+SELECT flake_layout_above('ts:20 seq:10 epoch=2040-01-01', -1099511627776) = 'ts:20 seq:10 epoch=2040-01-01' AS unchanged;
 
 -- ids that are exceeded already need no other epoch
 SELECT flake_layout_above('snowflake', 1541815603606036480) = 'snowflake' AS unchanged,

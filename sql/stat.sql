@@ -8,6 +8,10 @@ SELECT count(flake_id(2001)) FROM generate_series(1, 1000);
 -- a session sees its own at once
 SELECT generator, shard, issued, waits, wait_time, refused, clock_steps_back
 FROM flake_stat WHERE shard = 2001;
+-- if queries run in parallel, too
+SELECT count(flake_id(2004)) FROM generate_series(1, 7);
+SELECT set_config(name, 'on', true) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
+SELECT issued FROM flake_stat WHERE shard = 2004;
 ROLLBACK;
 SELECT count(*) FROM flake_ids(2001, 500);
 SELECT flake_id(2002) AS id \gset

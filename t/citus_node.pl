@@ -120,6 +120,8 @@ is(value($open, q(SELECT shard FROM flake_lease('a'))), 8191, 'leases are of the
 value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoch=2026-01-01')));
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');
 like(outcome($open, q(SELECT flake_lease('b', generator => 'small'))), qr/^53400/, 'to the last');
+is(value($open, q(SELECT severity || ': ' || detail FROM flake_health WHERE what = 'leases_used_up')),
+	'critical: Leased shards: 1, of the 1 that can be leased.', 'as flake_health says');
 value($open, q(SELECT flake_create_generator('large', 'ts:41 shard:20 seq:2 epoch=2026-01-01');
 	INSERT INTO flake_shard_map VALUES ('[524288,1048575]', 'elsewhere')));
 my $shared = shared_bytes();

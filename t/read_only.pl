@@ -362,4 +362,19 @@ is( query("SELECT ts = '2011-09-09 22:28:04.721+00' FROM item WHERE flakeid.flak
 	't',
 	'in a generated column and an index');
 
+# Backslashes in its text mean the same then.
+foreach my $layout (
+	"'ts:41 value:13 river:3 seq:7 epoch=2026-01-02T03:04:05.5Z'",
+	"concat_ws(chr(11), 'ts:41', 'node:13', 'rank:3', 'seq:7', 'epoch=2026-01-02')",
+	"concat_ws(chr(9) || chr(13) || chr(10) || chr(12), 'ts:41', 'f:13', 'seq:7', 'epoch=2026-01-02')",
+	"'value'")
+{
+	is( query(
+			"SET standard_conforming_strings = off; SET escape_string_warning = off;
+			SELECT outcome('SELECT flakeid.flake_fields(11637205501278089, ' || quote_literal($layout) || ')')
+				 = outcome('SELECT public.flake_fields(11637205501278089, ' || quote_literal($layout) || ')')"),
+		't',
+		"with standard_conforming_strings = off: $layout");
+}
+
 done_testing();

@@ -90,7 +90,12 @@ WITH settings AS MATERIALIZED (
                                      SELECT int8range(lower(m.shards)::bigint, upper(m.shards)::bigint)
                                             * int8range(0::bigint, i.shards)
                                      FROM @extschema@.flake_shard_map m
-                                     JOIN generators i ON i.generator = l.generator) u (shards))) r) AS used
+                                     JOIN generators i ON i.generator = l.generator
+                                     UNION ALL
+                                     -- those for groups of Citus: C3 in src/shard/citus.c
+                                     SELECT int8range(0::bigint, (i.shards - 1::bigint) / 2::bigint, '[]'::text)
+                                     FROM generators i, pg_catalog.pg_extension x
+                                     WHERE i.generator = l.generator AND x.extname = 'citus'::name) u (shards))) r) AS used
           FROM leased l
           GROUP BY l.generator) t
     JOIN generators g ON g.generator = t.generator
@@ -216,6 +221,10 @@ WHERE NOT e.require_attach
   AND EXISTS (SELECT FROM @extschema@.flake_shard_state s
               WHERE NOT EXISTS (SELECT FROM @extschema@.flake_leases l
                                 WHERE l.generator::regclass = s.generator::regclass AND l.shard = s.shard))
+  AND EXISTS (SELECT FROM generators g
+              WHERE NOT g.is_wide
+                AND NOT EXISTS (SELECT FROM @extschema@.flake_shard_state s  -- all of its shards: flake_detach_all()
+                                WHERE s.generator::regclass = g.generator AND s.shard = -1))
   AND NOT EXISTS (SELECT FROM pg_catalog.pg_extension x WHERE x.extname = 'citus')  -- which has rules of its own
 UNION ALL
 SELECT 'warning'::text, 'version_mismatch'::text, 'flakeid'::text,

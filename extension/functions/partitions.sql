@@ -16,6 +16,14 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_uuidv7_bound(uuid) IS
 'the smallest flake_uuidv7_head() of the UUIDs of version 7 that are not below any UUID: for bounds of partitions';
 
+CREATE FUNCTION @extschema@._flake_partition_bound_time(bound bigint, is_upper boolean, layout @extschema@.flake_layout)
+RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'flake_partition_bound_time'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_partition_bound_time(bigint, boolean, @extschema@.flake_layout) IS
+'when the tick begins that has an id which is a bound of a partition; of an upper bound the next tick, if that one has ids below it; null if the layout has no time or timestamptz cannot hold it';
+
 CREATE FUNCTION @extschema@.flake_partitions(parent regclass,
     layout @extschema@.flake_layout DEFAULT 'instagram',
     OUT partition regclass, OUT lower_bound bigint, OUT upper_bound bigint,
@@ -25,8 +33,8 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
     SELECT @extschema@._flake_partition_layout(parent, layout);
     SELECT b.oid::pg_catalog.regclass, b.lower_bound, b.upper_bound,
-           @extschema@.flake_timestamp(b.lower_bound, @extschema@._flake_partition_layout(parent, layout)),
-           @extschema@.flake_timestamp(b.upper_bound, @extschema@._flake_partition_layout(parent, layout))
+           @extschema@._flake_partition_bound_time(b.lower_bound, false, @extschema@._flake_partition_layout(parent, layout)),
+           @extschema@._flake_partition_bound_time(b.upper_bound, true, @extschema@._flake_partition_layout(parent, layout))
     FROM (SELECT c.oid,
                  coalesce(substring(pg_catalog.pg_get_expr(c.relpartbound, 0) FROM 'FROM [(]''?(-?[0-9]+)''?[)]'::text)::bigint,
                           @extschema@._flake_uuidv7_bound(
@@ -42,7 +50,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_partitions(regclass, @extschema@.flake_layout) IS
-'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to upto; null without a bound; of UUIDs the bounds are those of flake_uuidv7_head(); errors: 42809 for other tables, 22023 if the layout is for another type';
+'the partitions of a table, PARTITION BY RANGE of an id, but for the default one: ids from lower_bound to below upper_bound, which are of times from since to before upto; null without a bound, and times that timestamptz cannot hold; of UUIDs the bounds are those of flake_uuidv7_head(); errors: 42809 for other tables, 22023 if the layout is for another type';
 
 -- Steps of all calls meet: months are counted from the year 1, days from a Monday,
 -- both in local time, and shorter ones from an instant.  What is between two

@@ -6,7 +6,7 @@ CREATE FUNCTION @extschema@._flake_stat_slots(
     OUT refused bigint, OUT clock_steps_back bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_stat_slots'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@._flake_stat_slots() IS
 'the numbers behind the view flake_stat; wait_us is in microseconds';
@@ -59,7 +59,7 @@ COMMENT ON FUNCTION @extschema@._flake_clock_guard() IS
 CREATE FUNCTION @extschema@.flake_stat_reset()
 RETURNS void
 AS 'MODULE_PATHNAME', 'flake_stat_reset'
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@.flake_stat_reset() IS
 'sets the counters in flake_stat to zero, for this database; error: 42501 without EXECUTE';

@@ -74,4 +74,4 @@ RETURN id >= @extschema@.flake_uuidv7_lower(since)
     AND id < @extschema@.flake_uuidv7_lower(upto);
 
 COMMENT ON FUNCTION @extschema@.flake_uuidv7_between(uuid, timestamptz, timestamptz) IS
-'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; UUIDs of other versions count as if their first 48 bits were a time';
+'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; of other versions and variants count by the milliseconds in their first 48 bits, and as a millisecond earlier if the rest is below 7000-8000-000000000000, as in all versions below 7';

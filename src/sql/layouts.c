@@ -127,7 +127,7 @@ flake_layout_info(PG_FUNCTION_ARGS)
  *	returns flake_layout
  *
  * Moves the epoch, so that the present's tick is greater than that of id by the
- * reserve, unless it is already and the layout's lifetime is not over.
+ * reserve, unless it is already and the present is in the layout's lifetime.
  */
 Datum
 flake_layout_above(PG_FUNCTION_ARGS)
@@ -169,6 +169,7 @@ flake_layout_above(PG_FUNCTION_ARGS)
 		pg_add_s64_overflow(flake_layout_tick(layout, id) + 1,
 							reserve_us / layout->unit_us, &wanted_tick))
 		wanted_tick = PG_INT64_MAX; /* no layout has it */
+	wanted_tick = Max(wanted_tick, flake_layout_min_tick(layout));
 	now_tick = flake_layout_tick_at(layout, now);
 	*above = *layout;
 	if (now_tick < wanted_tick || now_tick > flake_layout_max_tick(layout))

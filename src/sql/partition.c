@@ -31,8 +31,10 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(flake_partition_layout);
+PG_FUNCTION_INFO_V1(flake_partition_bound_time);
 PG_FUNCTION_INFO_V1(flake_shard_hash);
 
 /* The type of the one column that a relation is PARTITION BY RANGE of; or InvalidOid. */
@@ -89,6 +91,35 @@ flake_partition_layout(PG_FUNCTION_ARGS)
 	uuidv7 = palloc(sizeof(FlakeLayout));
 	*uuidv7 = flake_preset_layout(flake_preset_find("uuidv7"));
 	FLAKE_RETURN_LAYOUT(uuidv7);
+}
+
+/*
+ * _flake_partition_bound_time(bound bigint, is_upper boolean, layout flake_layout)
+ *	returns timestamptz
+ *
+ * Of a lower bound the time of the ids from there on, of an upper one the time
+ * that all ids below it are before: where the tick of the bound begins, or the next
+ * one if that has ids on both sides.  NULL without time, and if timestamptz cannot
+ * hold it: a bound may be any bigint.
+ */
+Datum
+flake_partition_bound_time(PG_FUNCTION_ARGS)
+{
+	int64		bound = PG_GETARG_INT64(0);
+	bool		is_upper = PG_GETARG_BOOL(1);
+	const FlakeLayout *layout = FLAKE_GETARG_LAYOUT(2);
+	int64		tick;
+	TimestampTz ts;
+
+	if (!flake_layout_has_time(layout))
+		PG_RETURN_NULL();
+	tick = flake_layout_tick(layout, bound);
+	if (is_upper &&
+		bound != flake_layout_id(layout, flake_layout_pack(layout, tick, 0), 0))
+		tick++;
+	if (!flake_layout_tick_start(layout, tick, &ts))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(ts);
 }
 
 /*

@@ -95,6 +95,7 @@ my %arguments = (
 			]
 		} @tickets
 	  ],
+	'_flake_partition_bound_time(bigint, boolean, flake_layout)' => [ [ '0', 'true', @layout ] ],
 	'_flake_partition_layout(regclass, flake_layout)' => [ map { [ $_, @layout ] } @parts ],
 	'flake_columns(regclass)' => [ map { [$_] } @generators ],
 	'_flake_copy_index(oid, regclass)' => [

@@ -8,6 +8,7 @@ DECLARE
     is_uuid boolean;
     first_bound pg_catalog.text;
     end_bound pg_catalog.text;
+    no_end CONSTANT bigint := 9223372036854775807;    -- flake_lower() if no number is above all ids
     suffix pg_catalog.text;
     existing pg_catalog.record;
     of_parent pg_catalog.record;
@@ -60,12 +61,15 @@ BEGIN
         END IF;
 
         first_bound := CASE WHEN is_uuid THEN quote_literal(@extschema@.flake_uuidv7_lower(step.since)) ELSE first_id::text END;
-        end_bound := CASE WHEN is_uuid THEN quote_literal(@extschema@.flake_uuidv7_lower(step.upto)) ELSE end_id::text END;
+        end_bound := CASE WHEN is_uuid THEN quote_literal(@extschema@.flake_uuidv7_lower(step.upto))
+                          WHEN end_id = no_end THEN 'MAXVALUE'
+                          ELSE end_id::text END;
 
         SELECT p.*, i.inhdetachpending INTO existing
         FROM @extschema@.flake_partitions(parent, layout) p JOIN pg_inherits i ON i.inhrelid = p.partition
         WHERE coalesce(p.lower_bound < end_id, true) AND coalesce(p.upper_bound > first_id, true)
-        ORDER BY i.inhdetachpending DESC LIMIT 1;
+           OR end_id = no_end AND p.lower_bound = no_end
+        ORDER BY i.inhdetachpending DESC, p.lower_bound NULLS FIRST LIMIT 1;
         IF NOT FOUND THEN
             suffix := CASE WHEN months > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMM')
                            WHEN days > 0 THEN to_char(step.since AT TIME ZONE zone, '"_p"YYYYMMDD')
@@ -86,11 +90,11 @@ BEGIN
                 MESSAGE = format('partition from %s to %s cannot be created before partition "%s" is detached', step.since, step.upto, existing.partition),
                 DETAIL = 'Detaching it concurrently has begun, and is not complete.',
                 HINT = format('If nobody is doing it, complete it with ALTER TABLE %s DETACH PARTITION %s FINALIZE.', parent, existing.partition);
-        ELSIF (existing.lower_bound, existing.upper_bound) IS DISTINCT FROM (first_id, end_id) THEN
+        ELSIF (existing.lower_bound, coalesce(existing.upper_bound, no_end)) IS DISTINCT FROM (first_id, end_id) THEN
             RAISE EXCEPTION USING ERRCODE = 'invalid_object_definition',
                 MESSAGE = format('partition from %s to %s would overlap partition "%s"', step.since, step.upto, existing.partition),
                 DETAIL = format('Its ids would be from %s to below %s, and that one''s are from %s to below %s.',
-                                first_id, end_id, coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
+                                first_id, coalesce(nullif(end_id, no_end)::text, 'the end'), coalesce(existing.lower_bound::text, 'the first'), coalesce(existing.upper_bound::text, 'the end')),
                 HINT = 'Use the width and the time zone that the existing ones were made with, or begin after them.';
         END IF;
         since := step.upto;

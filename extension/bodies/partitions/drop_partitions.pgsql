@@ -1,5 +1,6 @@
 DECLARE
     last_id bigint := @extschema@.flake_lower(before, @extschema@._flake_partition_layout(parent, layout));
+    no_end CONSTANT bigint := 9223372036854775807;      -- flake_lower() if no number is above all ids
     partition pg_catalog.record;
     other pg_catalog.record;
     old pg_catalog.oid[] := '{}';       -- those that are locked
@@ -13,11 +14,11 @@ BEGIN
             DETAIL = 'It has a default partition.';
     END IF;
 
-    IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id) THEN
+    IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE coalesce(p.upper_bound, no_end) <= last_id) THEN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
         -- name or owner, what its partitions are, and their names.
         PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
-        old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE p.upper_bound <= last_id);
+        old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE coalesce(p.upper_bound, no_end) <= last_id);
         PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(old) AS id;
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
@@ -25,13 +26,13 @@ BEGIN
 
     FOR partition IN
         SELECT p.partition AS oid, c.relowner, CASE c.relkind WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' END AS kind,
-               coalesce(p.upper_bound <= last_id, false) AS is_old, i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
+               coalesce(p.upper_bound, no_end) <= last_id AS is_old, i.inhdetachpending, EXISTS (SELECT FROM pg_constraint WHERE confrelid = c.oid) AS is_referred_to
         FROM @extschema@.flake_partitions(parent, layout) p
         JOIN pg_class c ON c.oid = p.partition
         JOIN pg_inherits i ON i.inhrelid = c.oid
-        WHERE p.upper_bound <= last_id AND ("concurrently" OR p.partition::oid = ANY (old))
+        WHERE coalesce(p.upper_bound, no_end) <= last_id AND ("concurrently" OR p.partition::oid = ANY (old))
            OR "concurrently" AND i.inhdetachpending
-              AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) q WHERE q.upper_bound <= last_id)
+              AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) q WHERE coalesce(q.upper_bound, no_end) <= last_id)
         ORDER BY i.inhdetachpending DESC, p.upper_bound
     LOOP
         -- What foreign keys refer to cannot be dropped while it is a partition.  An
