@@ -11,7 +11,8 @@
 #                      make citus SOURCE=/path/to/citus, make timescaledb SOURCE=/path/to/timescaledb
 #                      (see tools/engine)
 # What is installed:   make test-installed
-# To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
+# To give away:        make deb, make rpm, make dist
+#                      (Debian packages; RPM packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make litmus, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix VERSIONS=17
@@ -201,6 +202,7 @@ SCRIPT_GOALS = \
 	coverage \
 	matrix \
 	deb \
+	rpm \
 	dist \
 	clients \
 	site \
@@ -266,6 +268,9 @@ matrix:
 
 deb:
 	@bash tools/deb
+
+rpm:
+	@bash tools/rpm
 
 dist:
 	@bash tools/dist
