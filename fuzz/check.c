@@ -395,7 +395,10 @@ check_time(const FlakeLayout *layout, int64 tick, TimestampTz instant)
 	}
 	else
 	{
-		/* Not one of the ticks that begin at a timestamp.  Both divisions round inwards. */
+		/*
+		 * Not one of the ticks that begin at a timestamp.  Both divisions
+		 * round inwards.
+		 */
 		if (pg_sub_s64_overflow(END_TIMESTAMP - 1, layout->epoch, &elapsed_us))
 			elapsed_us = PG_INT64_MAX;
 		CHECK(tick < (MIN_TIMESTAMP - layout->epoch) / unit_us ||

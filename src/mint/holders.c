@@ -329,9 +329,9 @@ least(const FlakeKey *key, int64 packed)
 		packed = least_of(flake_process_holder(flake_holders, i), key, packed);
 
 	/*
-	 * S2: whoever has read that a transaction holds nothing finds it ended, in
-	 * whatever he reads after this.  A lock that he takes for that does not keep
-	 * earlier reads before it by itself.
+	 * S2: whoever has read that a transaction holds nothing finds it ended,
+	 * in whatever he reads after this.  A lock that he takes for that does
+	 * not keep earlier reads before it by itself.
 	 */
 	pg_read_barrier();
 	if (flake_holders->nprepared == 0)

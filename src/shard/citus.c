@@ -222,12 +222,18 @@ read_node(void)
 	CitusNode	node = {CITUS_IS_ABSENT, COORDINATOR};
 	bool		in_doubt;
 
-	/* Most databases have no row of it, dead or alive: one look is enough then. */
+	/*
+	 * Most databases have no row of it, dead or alive: one look is enough
+	 * then.
+	 */
 	if (!find_citus(SnapshotAny, false))
 		return node;
 	if (!find_citus(NULL, false))
 	{
-		/* To drop it can be undone, while the transaction keeps what it has minted. */
+		/*
+		 * To drop it can be undone, while the transaction keeps what it has
+		 * minted.
+		 */
 		if (find_citus(SnapshotAny, true))
 			node.place = CITUS_IS_IN_DOUBT;
 		return node;
