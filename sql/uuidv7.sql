@@ -47,7 +47,7 @@ SELECT count(*) AS bits, count(*) FILTER (WHERE share NOT BETWEEN 0.45 AND 0.55)
 FROM (SELECT bit, avg((('x' || right(replace(id::text, '-', ''), 13))::bit(52)::bigint >> bit & 1)::int) AS share
       FROM minted, generate_series(0, 48) AS bit GROUP BY bit) AS shares;
 SELECT count(*) FROM flake_uuidv7s(5, 0);
-SELECT generator, shard, issued, last_time > now() - interval '1 min' AS recent,
+SELECT generator, shard, issued, last_time > now() - interval '1 hour' AS recent,
        last_id = (SELECT max(flake_uuidv7_head(id)) FROM minted, flake_uuidv7_decode(id) AS d WHERE d.shard = s.shard) AS "last id"
 FROM flake_stat s WHERE generator = 'flake_default_uuidv7'::regclass AND shard > 11;
 SET flakeid.shard = 8191;

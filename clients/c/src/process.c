@@ -6,8 +6,9 @@
  * P3 asks for it with every id: a child made by fork() has a copy of its parent's
  * minters, and must not mint by them.  getpid() would be a system call, and a number can
  * come back.  So there is a page that the kernel fills with zeros in every child
- * (MADV_WIPEONFORK), however that was made.  Where there is no such page, a handler
- * of pthread_atfork() does it, which a bare clone() goes past.
+ * (MADV_WIPEONFORK), however that was made.  Where there is no such page, or QEMU
+ * emulates the process and says that there is one, a handler of pthread_atfork() does
+ * it, which a bare clone() goes past.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -32,7 +33,7 @@ clockid_t	flakeid_steady_clock = CLOCK_MONOTONIC;
 static void
 forget_generation(void)
 {
-	__atomic_store_n(&word_without_page, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(generation_word, 0, __ATOMIC_RELAXED);
 }
 
 static void
@@ -82,8 +83,7 @@ static void
 begin(void)
 {
 	make_page();
-	if (generation_word == &word_without_page)
-		(void) pthread_atfork(NULL, NULL, forget_generation);
+	(void) pthread_atfork(NULL, NULL, forget_generation);
 #ifdef CLOCK_BOOTTIME
 	/* The price of a system call is several times that of a plain reading. */
 	if (flakeid_read_ns(CLOCK_BOOTTIME) >= 0 &&
