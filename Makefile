@@ -14,7 +14,8 @@
 # To give away:        make deb, make dist  (Debian packages; the archive for PGXN)
 # For developers:      make lint, make format, make format-check, make fuzz,
 #                      make model, make sqlsmith, make valgrind,
-#                      make sanitize, make coverage, make matrix
+#                      make sanitize, make coverage, make matrix,
+#                      make mutate MUTANTS=300 SEED=1 (either can be left out; see tools/mutate/run)
 # Client libraries:    make clients  (into dist/clients; see clients/README.md),
 #                      make vectors  (what their tests compare with, after a change that is meant),
 #                      make bench-clients ROUNDS=5 (it can be left out)
@@ -194,6 +195,7 @@ SCRIPT_GOALS = \
 	valgrind \
 	sanitize \
 	coverage \
+	mutate \
 	matrix \
 	deb \
 	dist \
@@ -228,7 +230,7 @@ extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
-test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage:
+test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage mutate:
 	@bash tools/run $@
 
 release-check:
