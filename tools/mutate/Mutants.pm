@@ -286,7 +286,7 @@ sub _blocks
 	my ($tokens, $function) = @_;
 	my (@blocks, %no_block);
 
-	foreach my $i ($function->{first} .. $function->{last})
+	for (my $i = $function->{first}; $i < $function->{last}; $i++)
 	{
 		my $text = $tokens->[$i]{text};
 
@@ -294,13 +294,41 @@ sub _blocks
 		{
 			$no_block{ _closing($tokens, $i + 1) + 1 } = 1;
 		}
-		elsif ($text eq '{' && !$no_block{$i} && $tokens->[ $i - 1 ]{text} =~ /^(?:[);{}:]|else|do)$/)
+		elsif ($text eq '{' && $i > $function->{first} && !_begins_block($tokens, $i))
+		{
+			$i = _closing($tokens, $i);
+		}
+		elsif ($text eq '{' && !$no_block{$i})
 		{
 			push @blocks,
 			  { ordinal => scalar @blocks, first => $i, last => _closing($tokens, $i) };
 		}
 	}
 	return @blocks;
+}
+
+# Whether the brace at $i, inside of a function, begins a block, and no initializer.
+sub _begins_block
+{
+	my ($tokens, $i) = @_;
+	my $before = $tokens->[ $i - 1 ]{text};
+
+	return $before eq ')' ? _ends_control($tokens, $i - 1) : $before =~ /^(?:[;{}:]|else|do)$/;
+}
+
+# Whether the parenthesis at $i ends what is after if, while and so on.
+sub _ends_control
+{
+	my ($tokens, $i) = @_;
+	my $depth = 0;
+
+	for (; $i > 0; $i--)
+	{
+		$depth++ if $tokens->[$i]{text} eq ')';
+		$depth-- if $tokens->[$i]{text} eq '(';
+		last if $depth == 0;
+	}
+	return $tokens->[ $i - 1 ]{text} =~ $control ? 1 : 0;
 }
 
 # The mutants of one function.
@@ -422,17 +450,7 @@ sub _begins_statement
 	my $j;
 
 	return 0 if $tokens->[$i]{text} =~ /^[;{}]$/;
-	if ($before eq ')')
-	{
-		# Is it after if (...), while (...) and so on?
-		for ($j = $i - 1; $j > 0; $j--)
-		{
-			$depth++ if $tokens->[$j]{text} eq ')';
-			$depth-- if $tokens->[$j]{text} eq '(';
-			last if $depth == 0;
-		}
-		return $tokens->[ $j - 1 ]{text} =~ $control ? 1 : 0;
-	}
+	return _ends_control($tokens, $i - 1) if $before eq ')';
 	if ($before eq ':')
 	{
 		# After a label, and not in a ?: expression
@@ -462,7 +480,7 @@ sub _semicolon
 		my $text = $tokens->[$i]{text};
 
 		return $i if $text eq ';';
-		return if $text eq '}' || ($text eq '{' && $tokens->[ $i - 1 ]{text} =~ /^(?:\)|else|do)$/);
+		return if $text eq '}' || ($text eq '{' && _begins_block($tokens, $i));
 		$i = _closing($tokens, $i) if $text =~ /^[({\[]$/;
 	}
 	return;
