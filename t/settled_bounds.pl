@@ -479,14 +479,6 @@ cmp_ok(value($writer, q(SELECT flake_id(3, 'dense'))), '>', $bound, 'the first i
 is(settled($other, q('dense', 3)), $bound, 'which stands still while that is open');
 value($writer, 'COMMIT');
 
-# One that nothing was minted from, and a synchronous standby that is not there yet.
-$bound = settled($other, q('dense', 9));
-change_setting($node, 'synchronous_standby_names', 'nobody');
-value($other, 'CHECKPOINT');	# by who tells the others of that setting
-is(settled($other, q('dense', 9)), $bound, 'who has to wait for a standby from now on takes back no bound');
-change_setting($node, 'synchronous_standby_names', '');
-value($other, 'CHECKPOINT');
-
 # setval() goes further than the layout.
 value($writer, q(SELECT flake_create_generator('raised', 'shard:4 seq:10')));
 value($writer, q(SELECT flake_id(3, 'raised')));

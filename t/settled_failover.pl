@@ -88,8 +88,12 @@ is(settled($session), $stuck, 'a standby that does not answer holds bounds back'
 change_setting($first, 'synchronous_standby_names', '');
 wait_until(sub { settled($session) > $stuck }, 'bounds move on');
 pass('until it is not waited for');
-kill 'CONT', $receiver;
+value($session, q(SELECT flake_create_generator('ticket', 'seq:62 server:1 block=100')));
+value($session, q(SELECT flake_advance('ticket', 1000)));
+my $raised = value($session, q(SELECT flake_settled('ticket', 0)));
 change_setting($first, 'synchronous_standby_names', 'second');
+is(value($other, q(SELECT flake_settled('ticket', 0))), $raised, 'when it is waited for again, no bound goes back');
+kill 'CONT', $receiver;
 $stuck = settled($session);
 wait_until(sub { settled($session) > $stuck + (1000 << 23) }, 'bounds move on');
 
