@@ -369,6 +369,10 @@ foreach my $case ([ 'one generator' ], [ 'six generators', map { "other_$_" } 1 
 	value($writer, q(COMMIT PREPARED 'before'));
 	is_held($since, "prepared since then, from $how");
 	value($writer, q(ROLLBACK PREPARED 'since'));
+	my $alone = prepare_one('alone', @generators);
+	restart();
+	is_held($alone, "prepared before a restart, from $how, and none since");
+	value($writer, q(COMMIT PREPARED 'alone'));
 	set_clock($clock, 30);
 	settles($since) if @generators;
 }
