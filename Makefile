@@ -17,6 +17,7 @@
 #                      make model, make litmus, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix VERSIONS=17
 #                      or ARCH=s390x (both can be left out)
+#                      make mutate MUTANTS=300 SEED=1 (either can be left out; see tools/mutate/run)
 # Client libraries:    make clients  (into dist/clients; see clients/README.md),
 #                      make vectors  (what their tests compare with, after a change that is meant),
 #                      make bench-clients ROUNDS=5 (it can be left out)
@@ -200,6 +201,7 @@ SCRIPT_GOALS = \
 	valgrind \
 	sanitize \
 	coverage \
+	mutate \
 	matrix \
 	deb \
 	rpm \
@@ -235,7 +237,7 @@ extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
-test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage:
+test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage mutate:
 	@bash tools/run $@
 
 release-check:

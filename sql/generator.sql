@@ -185,6 +185,8 @@ BEGIN READ ONLY;
 SELECT * FROM attempt($$SELECT flake_advance('dense', 1)$$);
 COMMIT;
 \x off
+SELECT flake_create_generator('below', 'ts:41 seq:12 epoch=1577836800000', -9223372036854775807);
+DROP SEQUENCE below;
 SELECT flake_advance('flake_default', flake_id(5) + 1000);
 SELECT flake_would_exceed('flake_default', 5, flake_last_id() + 1000);
 SELECT flake_id(0, 'dense');

@@ -58,6 +58,8 @@ SET LOCAL flakeid.shard = 43;
 SELECT flake_shard(flake_id());
 COMMIT;
 SELECT flake_shard(flake_id());
+SET flakeid.shard = 0;
+SELECT flake_shard(flake_id());
 SET flakeid.shard = 9000;
 SELECT flake_id();
 RESET flakeid.shard;

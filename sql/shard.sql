@@ -141,6 +141,17 @@ ALTER SEQUENCE fenced MAXVALUE 9007199254740991 RESTART;
 SELECT flake_detach(3, 'fenced') >= :before AS "a bound";
 DROP SEQUENCE fenced;
 
+-- rows of a generator that was dropped without the event trigger, as in single-user mode,
+-- go with the next change
+SELECT flake_create_generator('unnoticed');
+SELECT flake_detach(1, 'unnoticed') IS NULL AS detached, 'unnoticed'::regclass::oid AS dropped \gset
+ALTER EVENT TRIGGER flakeid_forget_dropped DISABLE;
+DROP SEQUENCE unnoticed;
+ALTER EVENT TRIGGER flakeid_forget_dropped ENABLE ALWAYS;
+SELECT count(*) AS before FROM flake_shard_state WHERE generator = :dropped;
+SELECT flake_attach(20);
+SELECT count(*) AS after FROM flake_shard_state WHERE generator = :dropped;
+
 -- errors
 \x on
 SELECT * FROM attempt('SELECT flake_detach(8192)');

@@ -356,6 +356,19 @@ end_session($session);
 $session = new_session($node);
 unlike((ask($session, 'SELECT flake_id(7)'))[1],
 	qr/WARNING/, 'not in each session');
+
+#
+# Set back: who asks what is settled goes by the clock, not by what was expected of it
+#
+
+value($session, q(SELECT flake_create_generator('asked')));
+value($session, q(SELECT flake_id(1, 'asked')));
+set_clock($clock, $now + $hour);
+value($session, q(SELECT flake_id(1, 'asked')));
+set_clock($clock, $now);
+value($session, q(SELECT flake_settled('asked')));
+like((ask($session, q(SET flakeid.max_wait = 0; SELECT flake_id(2, 'asked'))))[0],
+	qr/^\d+$/, 'asking after the clock was set back holds up nobody');
 end_session($session);
 $node->stop;
 done_testing();

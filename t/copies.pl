@@ -458,6 +458,19 @@ ask($two, 'RESET search_path; DROP OWNED BY mallory; DROP ROLE mallory');
 ask($one, 'DROP SEQUENCE theirs; DELETE FROM flake_shard_state WHERE shard = -1');
 ask($one, 'SELECT flake_attach(5)');
 
+# Who has changed shards of two generators detaches all, though others wait for each.
+ask($one, "SELECT flake_create_generator('waited_$_')") foreach 1, 2;
+ask($one, 'BEGIN');
+ask($one, "SELECT flake_detach(7, 'waited_$_')") foreach 1, 2;
+send_query($three, "SELECT flake_detach_all('waited_1')");
+send_query($four, "SELECT flake_detach_all('waited_2')");
+wait_for_waiters($main, 2, "locktype = 'advisory'");
+is((ask($one, "SET LOCAL statement_timeout = '20s'; SELECT flake_detach_all()"))[1],
+	'', 'it does not wait for who waits for its transaction');
+ask($one, 'ROLLBACK');
+is((get_answer($_))[1], '', 'nor do these wait for ever') foreach $three, $four;
+ask($one, 'DROP SEQUENCE waited_1, waited_2');
+
 # It makes no slot for what is in the table.
 ask($one, "SELECT flake_create_generator('many')");
 ask($one, "INSERT INTO flake_shard_state SELECT 'many'::regclass, i, false, NULL, now() FROM generate_series(1, 3000) i");

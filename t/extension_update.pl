@@ -161,7 +161,7 @@ SQL
 	my $warning =
 	  qr/^[^\n]*WARNING:  extension "flakeid" has version next, but its library is for version \Q$current\E\nHINT:  Execute ALTER EXTENSION flakeid UPDATE\.$/;
 
-	like(error_of('other', 'SELECT flake_id(5); SELECT flake_id(6)'),
+	like(error_of('other', 'SELECT flake_id(5); SELECT flake_uuid()'),
 		$warning, 'another version: a warning, once');
 	is(error_of('other', q{SELECT flake_timestamp(0)}),
 		'', 'not where nothing is minted');

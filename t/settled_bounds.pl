@@ -369,6 +369,10 @@ foreach my $case ([ 'one generator' ], [ 'six generators', map { "other_$_" } 1 
 	value($writer, q(COMMIT PREPARED 'before'));
 	is_held($since, "prepared since then, from $how");
 	value($writer, q(ROLLBACK PREPARED 'since'));
+	my $alone = prepare_one('alone', @generators);
+	restart();
+	is_held($alone, "prepared before a restart, from $how, and none since");
+	value($writer, q(COMMIT PREPARED 'alone'));
 	set_clock($clock, 30);
 	settles($since) if @generators;
 }
@@ -509,7 +513,23 @@ cmp_ok(settled($reader, q('numbers')), '>', $bound, 'statements get later bounds
 is(value($reader, 'FETCH c'), $bound, 'and a cursor goes on with the one that it began with');
 value($reader, 'COMMIT');
 
-# So does a procedure, with a transaction for each time.
+# One that asks late has a bound from shortly before it began.
+my @asked = map {
+	value($other, q(INSERT INTO event VALUES (flake_id(0, 'numbers'))));
+	settled($reader, q('numbers'));
+} 1 .. 60;
+value($reader, q(BEGIN; DECLARE c CURSOR FOR SELECT flake_settled('numbers')));
+foreach (1 .. 4)
+{
+	value($other, q(INSERT INTO event VALUES (flake_id(0, 'numbers'))));
+	settled($reader, q('numbers'));
+}
+$bound = value($reader, 'FETCH c');
+cmp_ok($bound, '>', $asked[29], 'a cursor that asks late has none from long before');
+cmp_ok($bound, '<=', $asked[-1], 'nor one from after it began');
+value($reader, 'COMMIT');
+
+# A procedure has a transaction for each time.
 value($reader, q(CREATE PROCEDURE poll(n int, INOUT bytes bigint) LANGUAGE plpgsql AS $$ BEGIN
 	FOR i IN 1..n LOOP PERFORM flake_settled('numbers'); COMMIT; END LOOP;
 	SELECT sum(used_bytes) INTO bytes FROM pg_backend_memory_contexts WHERE name = 'PortalContext';

@@ -28,6 +28,17 @@ CREATE DATABASE model;
 ));
 $node->safe_psql('model', 'CREATE EXTENSION flakeid');
 
+# Who makes a new entry looks for generators that were dropped, among more than are listed
+# at first.
+$node->safe_psql('postgres',
+	q(SELECT count(flake_create_generator('many_' || n)) FROM generate_series(1, 600) AS n));
+$node->safe_psql('postgres',
+	q(SELECT count(flake_id(1, ('many_' || n)::regclass)) FROM generate_series(1, 600) AS n));
+is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(78))'),
+	78, 'minting goes on with hundreds of generators');
+$node->safe_psql('postgres',
+	q(DO $$ BEGIN FOR i IN 1 .. 600 LOOP EXECUTE 'DROP SEQUENCE many_' || i; END LOOP; END $$));
+
 # A generator of this database to be dropped when memory is used up.
 $node->safe_psql('postgres', q(SELECT flake_create_generator('spare')));
 $node->safe_psql('postgres',
