@@ -309,7 +309,41 @@ INSERT INTO hers.t (n) SELECT generate_series(1, 10)));
 	wait_until(sub { (ask($one, "SELECT flake_rewind('hers_id', $first)"))[1] =~ /ERROR:  55000/ }, 'it is searched when the client is gone');
 	value($admin, 'DROP TABLE hers.a, hers.t');
 }
-value($admin, 'DROP SEQUENCE hers_id');
+
+# While a search waits for a page of the second of three tables, a row goes from the
+# third one to the first one.  The server is stopped meanwhile, as patience has an end.
+($earlier, $later, $mallory) = map { connect_silent() } 1 .. 3;
+value($admin, q(
+CREATE TABLE archive (id bigint);
+GRANT ALL ON archive TO mallory));
+$mallory->request(q(
+CREATE TABLE hers.a (n int);
+CREATE TABLE hers.t (id bigint DEFAULT flake_id(2, 'hers_id'), n int);
+INSERT INTO hers.t VALUES (1, 1)));
+value($admin, q(
+ALTER TABLE archive ALTER id SET DEFAULT flake_id(2, 'hers_id');
+CREATE TABLE parcel (id bigint DEFAULT flake_id(2, 'hers_id'));
+INSERT INTO parcel DEFAULT VALUES));
+$mallory->request('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM hers.a');
+$later->request('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM hers.t');
+$earlier->request('BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO hers.a VALUES (1); COMMIT');
+send_silent($mallory, 'INSERT INTO hers.t VALUES (5, 1)');
+wait_until_stuck($mallory);
+value($one, 'SET statement_timeout = 0');
+my $searcher = value($one, 'SELECT pg_backend_pid()');
+send_query($one, "SELECT flake_rewind('hers_id', $first)");
+$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $searcher")
+  or die 'it does not wait for a page';
+kill STOP => $searcher;
+value($admin, 'WITH moved AS (DELETE FROM parcel RETURNING id) INSERT INTO archive SELECT id FROM moved');
+$mallory->close;
+wait_until(sub { value($admin, 'SELECT count(*) FROM pg_stat_activity WHERE pid = ' . $mallory->pid) == 0 },
+	'the page is let go');
+kill CONT => $searcher;
+like((get_answer($one))[1], qr/ERROR:  55000: cannot rewind generator "hers_id" below ids that are in use.*Column public.parcel.id/s,
+	'an id is found although its row was moved to a table that was searched before');
+$_->close foreach $earlier, $later;
+value($admin, 'DROP TABLE archive, parcel, hers.a, hers.t; DROP SEQUENCE hers_id');
 
 # A page of an index: an entry that is too long is an error while it is locked.
 value($admin, q(

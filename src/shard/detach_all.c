@@ -51,6 +51,7 @@
 #include "trust/own_table_rows.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
@@ -375,16 +376,23 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 	OwnTable	states;
 	OwnTable	leases;
+	MemoryContext old_context = CurrentMemoryContext;
+	MemoryContext turn_context;
 
 	PreventCommandIfReadOnly("flake_detach_all()");
 	PreventCommandIfParallelMode("flake_detach_all()");
 
+	/* Others can see to it that there are turns for as long as they like. */
+	turn_context = AllocSetContextCreate(CurrentMemoryContext, "flakeid turn",
+										 ALLOCSET_DEFAULT_SIZES);
+	MemoryContextSwitchTo(turn_context);
 	for (;;)
 	{
 		TransactionId writer;
 		Target	   *busy;
 
 		CHECK_FOR_INTERRUPTS();
+		MemoryContextReset(turn_context);
 
 		/* With those that were created while others were waited for. */
 		if (!lock_targets(is_all ? flake_generator_list(function) : list_make1_oid(first),
@@ -400,6 +408,7 @@ flake_detach_all(PG_FUNCTION_ARGS)
 		else
 			await_horizon(busy, function);
 	}
+	MemoryContextSwitchTo(old_context);
 
 	/* Whatever else can take long comes before nobody may open a slot. */
 	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
@@ -416,5 +425,6 @@ flake_detach_all(PG_FUNCTION_ARGS)
 		detach_target(lfirst(lc), &states, function);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
+	MemoryContextDelete(turn_context);
 	PG_RETURN_VOID();
 }

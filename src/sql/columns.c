@@ -8,6 +8,11 @@
  * Columns are found by their numbers, and no name is resolved on the way: see
  * trust/search.c for why.
  *
+ * Others may move rows between these tables meanwhile, into new ones, too.  So one
+ * snapshot is searched, taken when all tables are locked, and it is this snapshot that
+ * says which tables are all.  What is moved earlier is found where it has gone to, and
+ * what is moved later where it was.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -23,6 +28,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_depend.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
@@ -40,6 +46,8 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -107,9 +115,36 @@ sort_columns(List *columns)
 	return result;
 }
 
-/* The list, with the columns added whose defaults depend on an object. */
+/* The list, with the column added of which this is the default. */
 static List *
-add_defaults(List *columns, Oid class, Oid object)
+add_column_of_default(List *columns, Oid attrdef, Snapshot snapshot)
+{
+	Relation	pg_attrdef = table_open(AttrDefaultRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_attrdef_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(attrdef));
+	scan = systable_beginscan(pg_attrdef, AttrDefaultOidIndexId, true, snapshot,
+							  1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_attrdef form = (Form_pg_attrdef) GETSTRUCT(tuple);
+
+		columns = add_column(columns, form->adrelid, form->adnum);
+	}
+	systable_endscan(scan);
+	table_close(pg_attrdef, AccessShareLock);
+	return columns;
+}
+
+/*
+ * The list, with the columns added whose defaults depend on an object, in a snapshot,
+ * or now if that is NULL.
+ */
+static List *
+add_defaults(List *columns, Oid class, Oid object, Snapshot snapshot)
 {
 	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
 	ScanKeyData keys[2];
@@ -120,19 +155,14 @@ add_defaults(List *columns, Oid class, Oid object)
 				F_OIDEQ, ObjectIdGetDatum(class));
 	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
 				F_OIDEQ, ObjectIdGetDatum(object));
-	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, NULL,
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, snapshot,
 							  2, keys);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
-		ObjectAddress column;
 
-		if (depend->classid != AttrDefaultRelationId)
-			continue;
-		column = GetAttrDefaultColumnAddress(depend->objid);
-		if (OidIsValid(column.objectId))
-			columns = add_column(columns, column.objectId,
-								 column.objectSubId);
+		if (depend->classid == AttrDefaultRelationId)
+			columns = add_column_of_default(columns, depend->objid, snapshot);
 	}
 	systable_endscan(scan);
 	table_close(pg_depend, AccessShareLock);
@@ -163,11 +193,12 @@ own_function(const char *name, int nargs, Oid function)
 	return found;
 }
 
-List *
-flake_find_columns(Oid sequence, Oid function)
+/* The same as flake_find_columns(), in a snapshot, or now if that is NULL. */
+static List *
+find_columns(Oid sequence, Oid function, Snapshot snapshot)
 {
 	Oid			key = flake_generator_key(sequence, function);
-	List	   *columns = add_defaults(NIL, RelationRelationId, sequence);
+	List	   *columns = add_defaults(NIL, RelationRelationId, sequence, snapshot);
 	Oid			owner;
 	int32		attribute;
 
@@ -177,11 +208,20 @@ flake_find_columns(Oid sequence, Oid function)
 			columns = add_defaults(columns, ProcedureRelationId,
 								   own_function(minting_functions[i].name,
 												minting_functions[i].nargs,
-												function));
+												function),
+								   snapshot);
 	}
+
+	/* An owner changes only while the sequence is locked. */
 	if (sequenceIsOwned(sequence, DEPENDENCY_AUTO, &owner, &attribute))
 		columns = add_column(columns, owner, attribute);
 	return sort_columns(columns);
+}
+
+List *
+flake_find_columns(Oid sequence, Oid function)
+{
+	return find_columns(sequence, function, NULL);
 }
 
 /* flake_columns(generator regclass) returns setof record */
@@ -213,13 +253,14 @@ flake_columns(PG_FUNCTION_ARGS)
 
 /* Searches a column that takes its values from a generator. */
 static void
-search_column(Relation rel, List *tables, AttrNumber attribute, int64 below, Oid function,
-			  FlakeUuidReader read_uuid, Patience *patience, LiveIds *live)
+search_column(Relation rel, List *tables, Snapshot snapshot, AttrNumber attribute,
+			  int64 below, Oid function, FlakeUuidReader read_uuid, Patience *patience,
+			  LiveIds *live)
 {
 	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
 								(long long) below);
-	Search		search = flake_search_tree(rel, tables, attribute, below, hint, function,
-										   read_uuid, patience);
+	Search		search = flake_search_tree(rel, tables, snapshot, attribute, below, hint,
+										   function, read_uuid, patience);
 
 	live->columns++;
 	if (search.found && (live->column == NULL || search.max > live->id))
@@ -245,13 +286,16 @@ find_table(List *tables, Oid relation)
 	return NULL;
 }
 
-/* The list, with the tables added that are to be searched and are not in it. */
+/*
+ * The list, with the tables added that are to be searched and are not in it: in a
+ * snapshot, or now if that is NULL.
+ */
 static List *
-add_tables(List *tables, Oid sequence, Oid function)
+add_tables(List *tables, Oid sequence, Oid function, Snapshot snapshot)
 {
 	ListCell   *lc;
 
-	foreach(lc, flake_find_columns(sequence, function))
+	foreach(lc, find_columns(sequence, function, snapshot))
 	{
 		Oid			relation = ((ObjectAddress *) lfirst(lc))->objectId;
 
@@ -271,28 +315,76 @@ typedef struct ToSearch
 	Oid			sequence;
 	Oid			function;
 	List	   *tables;
+	ResourceOwner owner;		/* of the snapshot */
+	Snapshot	snapshot;
 } ToSearch;
 
-/* Whether nobody has made a table meanwhile that takes its defaults from it. */
+/* Whether those that a snapshot shows to inherit from a table are locked with it. */
 static bool
-are_all_tables(void *arg)
+are_all_heirs(const ToLock *table, Snapshot snapshot)
+{
+	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
+	bool		are_all = true;
+	ListCell   *lc;
+
+	foreach(lc, table->members)
+	{
+		ScanKeyData key;
+		SysScanDesc scan;
+		HeapTuple	tuple;
+
+		ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber,
+					F_OIDEQ, ObjectIdGetDatum(lfirst_oid(lc)));
+		scan = systable_beginscan(pg_inherits, InheritsParentIndexId, true, snapshot,
+								  1, &key);
+		while (are_all && HeapTupleIsValid(tuple = systable_getnext(scan)))
+		{
+			Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+
+			/* DETACH CONCURRENTLY: find_inheritance_children() leaves it out. */
+			are_all = form->inhdetachpending ||
+				list_member_oid(table->members, form->inhrelid);
+		}
+		systable_endscan(scan);
+	}
+	table_close(pg_inherits, AccessShareLock);
+	return are_all;
+}
+
+/*
+ * With all tables locked, takes the snapshot.  False, without one, if it shows a table
+ * that was made meanwhile and takes its defaults from the generator, or inherits from
+ * one that does.  What the catalogs say now would not do: rows may have gone into a
+ * table and out again.
+ */
+static bool
+take_snapshot(void *arg)
 {
 	ToSearch   *search = arg;
 	int			count = list_length(search->tables);
+	bool		are_all;
+	ListCell   *lc;
 
-	search->tables = add_tables(search->tables, search->sequence, search->function);
-	return list_length(search->tables) == count;
+	search->snapshot = RegisterSnapshotOnOwner(GetLatestSnapshot(), search->owner);
+	search->tables = add_tables(search->tables, search->sequence, search->function,
+								search->snapshot);
+	are_all = list_length(search->tables) == count;
+	foreach(lc, search->tables)
+		are_all = are_all && are_all_heirs(lfirst(lc), search->snapshot);
+	if (!are_all)
+		UnregisterSnapshotFromOwner(search->snapshot, search->owner);
+	return are_all;
 }
 
-List *
+LiveTables
 flake_lock_live_ids(Oid sequence, Oid function)
 {
 	TimestampTz began = GetCurrentTimestamp();
-	ToSearch	search = {.sequence = sequence,.function = function};
+	ToSearch	search = {.sequence = sequence,.function = function,.owner = CurrentResourceOwner};
 	List	   *all;
 	int			tries = 0;
 
-	(void) are_all_tables(&search);
+	search.tables = add_tables(NIL, sequence, function, NULL);
 	do
 	{
 		if (tries++ == MAX_TRIES)
@@ -304,12 +396,15 @@ flake_lock_live_ids(Oid sequence, Oid function)
 							   get_rel_name(sequence))));
 		all = flake_add_to_lock(list_copy(search.tables), sequence, AccessExclusiveLock,
 								REACH_NONE);
-	} while (!flake_lock_all(all, true, began, are_all_tables, &search));
-	return search.tables;
+	} while (!flake_lock_all(all, true, began, take_snapshot, &search));
+	return (LiveTables)
+	{
+		.tables = search.tables,.snapshot = search.snapshot
+	};
 }
 
 LiveIds
-flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function)
+flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oid function)
 {
 	LiveIds		live = {0};
 	Patience	patience = PATIENCE_OR_ERROR;
@@ -323,18 +418,23 @@ flake_find_live_ids(Oid sequence, List *tables, int64 below, Oid function)
 	foreach(lc, flake_find_columns(sequence, function))
 	{
 		ObjectAddress *column = lfirst(lc);
-		ToLock	   *table = find_table(tables, column->objectId);
+		ToLock	   *table = find_table(live_tables->tables, column->objectId);
 		Relation	rel;
 
-		/* What is dropped meanwhile takes its ids along. */
+		/*
+		 * What is dropped meanwhile takes its ids along.  What is made, and
+		 * gets rows of the others, is not what the snapshot shows.
+		 */
 		if (table == NULL || table->members == NIL)
 			continue;
 		rel = relation_open(column->objectId, NoLock);
 		if (!TupleDescAttr(RelationGetDescr(rel),
 						   column->objectSubId - 1)->attisdropped)
-			search_column(rel, table->members, column->objectSubId, below, function,
-						  read_uuid, &patience, &live);
+			search_column(rel, table->members, live_tables->snapshot,
+						  column->objectSubId, below, function, read_uuid, &patience,
+						  &live);
 		relation_close(rel, NoLock);
 	}
+	UnregisterSnapshot(live_tables->snapshot);
 	return live;
 }

@@ -92,7 +92,8 @@ advice(const Generator *generator, int64 below, int64 id, int64 horizon)
 
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
-check_live_ids(Oid sequence, List *tables, int64 below, int64 horizon, Oid function)
+check_live_ids(Oid sequence, const LiveTables *tables, int64 below, int64 horizon,
+			   Oid function)
 {
 	LiveIds		live = flake_find_live_ids(sequence, tables, below, function);
 
@@ -260,7 +261,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 	int64		below = PG_GETARG_INT64(1);
 	bool		force = PG_GETARG_BOOL(2);
 	Oid			function = fcinfo->flinfo->fn_oid;
-	List	   *tables = NIL;	/* those to search */
+	LiveTables	tables;			/* those to search, unless forced */
 	Generator  *generator;
 	SlotRewind	rewind = {0};
 	int64		horizon;
@@ -316,7 +317,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 	if (!force)
 	{
 		check_settled(generator, rewind.value);
-		check_live_ids(sequence, tables, below, horizon, function);
+		check_live_ids(sequence, &tables, below, horizon, function);
 	}
 	if (rewind.is_shared)
 		ereport(ERROR,

@@ -23,6 +23,9 @@
  *		go only with the end of the transaction or subtransaction that has taken it.
  *		The end is in the WAL that the standby gets, before anybody is waited for.
  *
+ * Others can see to it that there are rounds for as long as they like.  So a round
+ * frees what it has allocated.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -153,6 +156,7 @@ lock_briefly(Oid relation, LOCKMODE mode, int64 *left_us)
 			CurrentResourceOwner = owner;
 			ReThrowError(error);
 		}
+		FreeErrorData(error);
 		is_locked = false;
 	}
 	PG_END_TRY();
@@ -193,8 +197,10 @@ static bool
 try_item(List *all, ToLock *item, Try *try)
 {
 	List	   *found = list_make1_oid(item->relation);
+	bool		is_locked = true;
 	ListCell   *lc;
 
+	list_free(item->members);
 	item->members = NIL;
 	foreach(lc, found)
 	{
@@ -203,18 +209,24 @@ try_item(List *all, ToLock *item, Try *try)
 		CHECK_FOR_INTERRUPTS();
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 			continue;
-		if (!try_relation(all, item, relation, try))
-			return false;
+		is_locked = try_relation(all, item, relation, try);
+		if (!is_locked)
+			break;
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 			continue;
 		item->members = lappend_oid(item->members, relation);
 		if (item->reach == REACH_HEIRS ||
 			(item->reach == REACH_PARTITIONS &&
 			 get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE))
-			found = list_concat_unique_oid(found,
-										   find_inheritance_children(relation, NoLock));
+		{
+			List	   *children = find_inheritance_children(relation, NoLock);
+
+			found = list_concat_unique_oid(found, children);
+			list_free(children);
+		}
 	}
-	return true;
+	list_free(found);
+	return is_locked;
 }
 
 /* Tries to lock all; if that fails, the one that a relation in use is for. */

@@ -13,6 +13,10 @@
  * says.  Foreign tables, which only their wrappers can read,
  * cannot be searched, nor what only TimescaleDB or Citus can.
  *
+ * A search of several tables has one snapshot for all, taken when they are locked.
+ * With one for each, a row that is moved from a later one to an earlier one meanwhile
+ * would be seen in neither.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -214,21 +218,21 @@ visit_largest(Relation rel, HeapTuple row, void *arg)
 }
 
 static void
-search_index(TableSearch *table, Relation rel, Oid index_id, Snapshot snapshot)
+search_index(TableSearch *table, Relation rel, Oid index_id)
 {
 	Relation	index = index_open(index_id, NoLock);
 
-	flake_index_each_largest(rel, index, table->search->below, snapshot, PG_INT64_MAX,
-							 table->search->patience, visit_largest, table);
+	flake_index_each_largest(rel, index, table->search->below, table->search->snapshot,
+							 PG_INT64_MAX, table->search->patience, visit_largest, table);
 	index_close(index, NoLock);
 }
 
 /* For another access method than heap, whose pages are its own affair. */
 static void
-search_rows(TableSearch *table, Relation rel, Snapshot snapshot)
+search_rows(TableSearch *table, Relation rel)
 {
 	TupleTableSlot *row = table_slot_create(rel, NULL);
-	TableScanDesc scan = table_beginscan_strat(rel, snapshot, 0, NULL,
+	TableScanDesc scan = table_beginscan_strat(rel, table->search->snapshot, 0, NULL,
 											   true, true);
 
 	while (table_scan_getnextslot(scan, ForwardScanDirection, row))
@@ -249,7 +253,6 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	Relation	rel = relation_open(relation, NoLock);
 	AttrNumber	attribute = get_attnum(relation, attribute_name);
 	TableSearch table = {.search = search,.attribute = attribute};
-	Snapshot	snapshot;
 	Oid			index;
 	char		generated;
 
@@ -276,20 +279,17 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	if (generated != '\0' && generated != ATTRIBUTE_GENERATED_STORED)
 		cannot_search(search, "Its values are not stored.");
 
-	/* With the lock on the table, what is committed by now. */
-	snapshot = RegisterSnapshot(GetLatestSnapshot());
 	table.row_context = AllocSetContextCreate(CurrentMemoryContext, "flakeid row",
 											  ALLOCSET_SMALL_SIZES);
 	index = is_integer(search->type) ? find_index(rel, attribute, search->type)
 		: InvalidOid;
 	if (OidIsValid(index))
-		search_index(&table, rel, index, snapshot);
+		search_index(&table, rel, index);
 	else if (rel->rd_rel->relam == HEAP_TABLE_AM_OID)
-		flake_heap_each(rel, snapshot, search->patience, visit_row, &table);
+		flake_heap_each(rel, search->snapshot, search->patience, visit_row, &table);
 	else
-		search_rows(&table, rel, snapshot);
+		search_rows(&table, rel);
 	MemoryContextDelete(table.row_context);
-	UnregisterSnapshot(snapshot);
 	relation_close(rel, NoLock);
 }
 
@@ -319,6 +319,7 @@ static void
 search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 {
 	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	Snapshot	snapshot;
 	ListCell   *lc;
 
 	search->column = psprintf("%s.%s",
@@ -343,16 +344,20 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 		cannot_search(search, "Its default makes something else of ids.");
 	if (search->tables == NIL)
 		search->tables = lock_inheritors(RelationGetRelid(rel));
+	snapshot = RegisterSnapshot(search->snapshot != NULL ? search->snapshot
+								: GetLatestSnapshot());
+	search->snapshot = snapshot;
 	foreach(lc, search->tables)
 		search_table(search, lfirst_oid(lc), NameStr(form->attname));
+	UnregisterSnapshot(snapshot);
 }
 
 Search
-flake_search_tree(Relation rel, List *tables, AttrNumber attribute, int64 below,
-				  const char *hint, Oid function, FlakeUuidReader read_uuid,
-				  Patience *patience)
+flake_search_tree(Relation rel, List *tables, Snapshot snapshot, AttrNumber attribute,
+				  int64 below, const char *hint, Oid function,
+				  FlakeUuidReader read_uuid, Patience *patience)
 {
-	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables,.patience = patience};
+	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables,.snapshot = snapshot,.patience = patience};
 
 	search_tree(&search, rel, attribute, function);
 	return search;

@@ -32,6 +32,7 @@ typedef struct Search
 	int64		max;
 	struct ArrayBuildState *ids;	/* all of them, if that is wanted */
 	List	   *tables;			/* the table and those that inherit, if locked */
+	Snapshot	snapshot;		/* for all of them; that of now if NULL */
 	Patience   *patience;		/* for their pages */
 } Search;
 
@@ -40,12 +41,13 @@ typedef struct Search
  * above a bound.  With a function of the extension, ids are meant that the default
  * has minted.  With a reader, they are UUIDs, and their heads are searched for, in
  * every row.  The tables, which are the relation and those that inherit from it,
- * are locked, and nothing is waited for but pages, with patience.  ERROR 55000, with
- * the hint, if the column cannot be searched.
+ * are locked, and were before the snapshot was taken.  Nothing is waited for but
+ * pages, with patience.  ERROR 55000, with the hint, if the column cannot be searched.
  */
-extern Search flake_search_tree(Relation rel, List *tables, AttrNumber attribute,
-								int64 below, const char *hint, Oid function,
-								FlakeUuidReader read_uuid, Patience *patience);
+extern Search flake_search_tree(Relation rel, List *tables, Snapshot snapshot,
+								AttrNumber attribute, int64 below, const char *hint,
+								Oid function, FlakeUuidReader read_uuid,
+								Patience *patience);
 
 #pragma GCC visibility pop
 
