@@ -334,6 +334,35 @@ waits_for_hers('flake_create_shard(), a table that is referred to', 'LOCK TABLE 
 waits_for_hers('flake_create_shard(), a table that is locked', 'LOCK TABLE hers.m',
 	q(SELECT flake_create_shard(7, 'parts')), 'BEGIN; LOCK TABLE parts.a; COMMIT');
 
+# Composite types of hers, of columns and of what columns are made of
+value($hers, 'CREATE TYPE hers.comp AS (a int); CREATE TYPE hers.comp_range AS RANGE (SUBTYPE = hers.comp);'
+	  . 'CREATE TYPE hers.inner AS (a int); CREATE DOMAIN hers.inners AS hers.inner[]; CREATE TYPE hers.outer AS (i hers.inners);'
+	  . 'CREATE TYPE hers.named AS (a int); CREATE FUNCTION hers.named() RETURNS hers.named IMMUTABLE LANGUAGE sql AS $$SELECT 1$$');
+foreach my $case (
+	[ 'comp', 'hers.comp' ],
+	[ 'comp', 'hers.comp[]' ],
+	[ 'comp', 'hers.comp_range' ],
+	[ 'inner', 'hers.outer' ],
+	[ 'named', 'int DEFAULT (hers.named()).a' ])
+{
+	my ($keeps, $column) = @$case;
+
+	new_schema('of_hers', "CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country); CREATE TABLE b (id bigint, x $column)");
+	waits_for_hers("flake_create_shard(), a column $column", "ALTER TYPE hers.$keeps ADD ATTRIBUTE b int",
+		q(SELECT flake_create_shard(8, 'of_hers')), 'INSERT INTO template.country SELECT max(id) + 1 FROM template.country', 'BEGIN; LOCK TABLE template.country; COMMIT');
+	value($superuser, 'SET client_min_messages = error; DROP SCHEMA of_hers, of_hers_8 CASCADE; RESET client_min_messages');
+}
+
+# A name that she takes in the same moment
+new_schema('taken', 'CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
+value($superuser, 'GRANT CREATE ON DATABASE postgres TO mallory');
+value($hers, 'BEGIN; CREATE SCHEMA taken_8');
+is(code($superuser, q(SELECT flake_create_shard(8, 'taken'))), '55P03', 'flake_create_shard() waits two seconds at most for the name of the schema');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'flake_create_shard(): lock_timeout is what it was');
+value($hers, 'ROLLBACK');
+like(code($superuser, q(SELECT flake_create_shard(8, 'taken'))), qr/^none/, 'flake_create_shard(): without her it goes on');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'flake_create_shard(): lock_timeout is what it was, too');
+
 #
 # _flake_lock_trees(): REFERENCES alone
 #

@@ -10,6 +10,7 @@ DECLARE
     schemas pg_catalog.oid[] := '{}';
     seen pg_catalog.record;             -- all that, as it is when that is locked
     began pg_catalog.timestamptz := clock_timestamp();
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     -- for _flake_execute_steps()
     privileges pg_catalog.record;
     mints pg_catalog.record;
@@ -52,6 +53,13 @@ BEGIN
     END LOOP;
     tables := seen.tables;
     sequences := seen.sequences;
+
+    -- All that is known to be needed is locked.  Whatever else has to be waited for may be
+    -- anybody's, such as a schema of the same name that was made this moment.  So, as in
+    -- flake_migrate(), it is waited for only as long as PostgreSQL needs to interrupt an
+    -- autovacuum.
+    PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
+                                                                nullif(lock_timeout, '0')::interval))::numeric || 's', true);
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
 
@@ -97,5 +105,6 @@ BEGIN
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
 
     PERFORM @extschema@._flake_check_copy(ticket, template, source, target, target_oid, tables, sequences, mints.shard_checks, mints.other_checks);
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN target;
 END
