@@ -353,6 +353,28 @@ foreach my $case (
 	value($superuser, 'SET client_min_messages = error; DROP SCHEMA of_hers, of_hers_8 CASCADE; RESET client_min_messages');
 }
 
+# Code of hers in the template that does not end
+new_schema('endless', 'GRANT CREATE ON SCHEMA endless TO mallory; CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
+value($hers, q(CREATE FUNCTION hers.locked(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_advisory_xact_lock(78); RETURN n; END';
+CREATE TABLE endless.b (id bigint, n int); CREATE INDEX ON endless.b (n, hers.locked(1)); SELECT pg_advisory_lock(78)));
+send_query($superuser, q(SET deadlock_timeout = '1 min'; SELECT flake_create_shard(8, 'endless')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+alice_goes_on('flake_create_shard(), code of hers', 'INSERT INTO template.country SELECT max(id) + 1 FROM template.country');
+value($hers, 'SELECT pg_advisory_unlock(78)');
+ends_well('flake_create_shard(), code of hers', qr/endless_8/);
+
+# A table that comes into use while that code is executed
+value($hers, 'SELECT pg_advisory_lock(78)');
+value($superuser, q(SET client_min_messages = error; DROP SCHEMA endless_8 CASCADE; RESET client_min_messages; SET deadlock_timeout = '5s'));
+send_query($superuser, q(SELECT flake_create_shard(8, 'endless')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($alice, 'BEGIN; INSERT INTO template.country SELECT max(id) + 1 FROM template.country');
+value($hers, 'SELECT pg_advisory_unlock(78)');
+wait_for_waiters($node, 1, q(relation = 'template.country'::regclass));
+like((get_answer($superuser))[1], qr/ERROR:  55P03: canceling statement due to lock timeout/, 'a table in use is waited for briefly then');
+value($alice, 'ROLLBACK');
+value($superuser, 'RESET deadlock_timeout');
+
 # A name that she takes in the same moment
 new_schema('taken', 'CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
 value($superuser, 'GRANT CREATE ON DATABASE postgres TO mallory');
