@@ -413,6 +413,18 @@ waits_for_hers('flake_migrate(), a view of its rows', 'ALTER VIEW hers.rows SET 
 waits_for_hers('flake_migrate(), a table that refers to it', 'LOCK TABLE hers.referring IN ROW EXCLUSIVE MODE', $migrate, @goes_on);
 
 #
+# flake_migrate(): many types of hers
+#
+
+new_schema('many_types', 'CREATE TABLE a (id serial PRIMARY KEY)');
+value($hers, q(DO $$BEGIN FOR n IN 1..200 LOOP EXECUTE format('CREATE TYPE hers.type_%s AS (x many_types.a)', n); END LOOP; END$$));
+like(code($superuser, q(BEGIN; SELECT count(*) FROM flake_migrate('many_types.a', 'id', 5, dry_run => true))), qr/^none/, 'flake_migrate(), many types of hers');
+cmp_ok(value($superuser, "SELECT pg_stat_get_xact_tuples_returned('$_'::regclass) / (SELECT count(*) FROM $_)"), '<', 50, "$_ is not read for each of them")
+  foreach 'pg_type', 'pg_attribute';
+value($superuser, 'ROLLBACK');
+value($hers, q(DO $$BEGIN FOR n IN 1..200 LOOP EXECUTE format('DROP TYPE hers.type_%s', n); END LOOP; END$$));
+
+#
 # flake_migrate(): definitions of hers that take long to write down
 #
 
