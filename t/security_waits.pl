@@ -334,6 +334,57 @@ waits_for_hers('flake_create_shard(), a table that is referred to', 'LOCK TABLE 
 waits_for_hers('flake_create_shard(), a table that is locked', 'LOCK TABLE hers.m',
 	q(SELECT flake_create_shard(7, 'parts')), 'BEGIN; LOCK TABLE parts.a; COMMIT');
 
+# Composite types of hers, of columns and of what columns are made of
+value($hers, 'CREATE TYPE hers.comp AS (a int); CREATE TYPE hers.comp_range AS RANGE (SUBTYPE = hers.comp);'
+	  . 'CREATE TYPE hers.inner AS (a int); CREATE DOMAIN hers.inners AS hers.inner[]; CREATE TYPE hers.outer AS (i hers.inners);'
+	  . 'CREATE TYPE hers.named AS (a int); CREATE FUNCTION hers.named() RETURNS hers.named IMMUTABLE LANGUAGE sql AS $$SELECT 1$$');
+foreach my $case (
+	[ 'comp', 'hers.comp' ],
+	[ 'comp', 'hers.comp[]' ],
+	[ 'comp', 'hers.comp_range' ],
+	[ 'inner', 'hers.outer' ],
+	[ 'named', 'int DEFAULT (hers.named()).a' ])
+{
+	my ($keeps, $column) = @$case;
+
+	new_schema('of_hers', "CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country); CREATE TABLE b (id bigint, x $column)");
+	waits_for_hers("flake_create_shard(), a column $column", "ALTER TYPE hers.$keeps ADD ATTRIBUTE b int",
+		q(SELECT flake_create_shard(8, 'of_hers')), 'INSERT INTO template.country SELECT max(id) + 1 FROM template.country', 'BEGIN; LOCK TABLE template.country; COMMIT');
+	value($superuser, 'SET client_min_messages = error; DROP SCHEMA of_hers, of_hers_8 CASCADE; RESET client_min_messages');
+}
+
+# Code of hers in the template that does not end
+new_schema('endless', 'GRANT CREATE ON SCHEMA endless TO mallory; CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
+value($hers, q(CREATE FUNCTION hers.locked(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM pg_advisory_xact_lock(78); RETURN n; END';
+CREATE TABLE endless.b (id bigint, n int); CREATE INDEX ON endless.b (n, hers.locked(1)); SELECT pg_advisory_lock(78)));
+send_query($superuser, q(SET deadlock_timeout = '1 min'; SELECT flake_create_shard(8, 'endless')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+alice_goes_on('flake_create_shard(), code of hers', 'INSERT INTO template.country SELECT max(id) + 1 FROM template.country');
+value($hers, 'SELECT pg_advisory_unlock(78)');
+ends_well('flake_create_shard(), code of hers', qr/endless_8/);
+
+# A table that comes into use while that code is executed
+value($hers, 'SELECT pg_advisory_lock(78)');
+value($superuser, q(SET client_min_messages = error; DROP SCHEMA endless_8 CASCADE; RESET client_min_messages; SET deadlock_timeout = '5s'));
+send_query($superuser, q(SELECT flake_create_shard(8, 'endless')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($alice, 'BEGIN; INSERT INTO template.country SELECT max(id) + 1 FROM template.country');
+value($hers, 'SELECT pg_advisory_unlock(78)');
+wait_for_waiters($node, 1, q(relation = 'template.country'::regclass));
+like((get_answer($superuser))[1], qr/ERROR:  55P03: canceling statement due to lock timeout/, 'a table in use is waited for briefly then');
+value($alice, 'ROLLBACK');
+value($superuser, 'RESET deadlock_timeout');
+
+# A name that she takes in the same moment
+new_schema('taken', 'CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
+value($superuser, 'GRANT CREATE ON DATABASE postgres TO mallory');
+value($hers, 'BEGIN; CREATE SCHEMA taken_8');
+is(code($superuser, q(SELECT flake_create_shard(8, 'taken'))), '55P03', 'flake_create_shard() waits two seconds at most for the name of the schema');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'flake_create_shard(): lock_timeout is what it was');
+value($hers, 'ROLLBACK');
+like(code($superuser, q(SELECT flake_create_shard(8, 'taken'))), qr/^none/, 'flake_create_shard(): without her it goes on');
+is(value($superuser, 'SHOW lock_timeout'), '0', 'flake_create_shard(): lock_timeout is what it was, too');
+
 #
 # _flake_lock_trees(): REFERENCES alone
 #
@@ -360,6 +411,18 @@ waits_for_hers('flake_migrate(), a type made of its rows', 'ALTER TYPE hers.c AD
 waits_for_hers('flake_migrate(), a type made of that', 'ALTER TYPE hers.d ADD ATTRIBUTE z int', $migrate, @goes_on);
 waits_for_hers('flake_migrate(), a view of its rows', 'ALTER VIEW hers.rows SET (security_barrier)', $migrate, @goes_on);
 waits_for_hers('flake_migrate(), a table that refers to it', 'LOCK TABLE hers.referring IN ROW EXCLUSIVE MODE', $migrate, @goes_on);
+
+#
+# flake_migrate(): many types of hers
+#
+
+new_schema('many_types', 'CREATE TABLE a (id serial PRIMARY KEY)');
+value($hers, q(DO $$BEGIN FOR n IN 1..200 LOOP EXECUTE format('CREATE TYPE hers.type_%s AS (x many_types.a)', n); END LOOP; END$$));
+like(code($superuser, q(BEGIN; SELECT count(*) FROM flake_migrate('many_types.a', 'id', 5, dry_run => true))), qr/^none/, 'flake_migrate(), many types of hers');
+cmp_ok(value($superuser, "SELECT pg_stat_get_xact_tuples_returned('$_'::regclass) / (SELECT count(*) FROM $_)"), '<', 50, "$_ is not read for each of them")
+  foreach 'pg_type', 'pg_attribute';
+value($superuser, 'ROLLBACK');
+value($hers, q(DO $$BEGIN FOR n IN 1..200 LOOP EXECUTE format('DROP TYPE hers.type_%s', n); END LOOP; END$$));
 
 #
 # flake_migrate(): definitions of hers that take long to write down

@@ -393,6 +393,32 @@ is(code($admin, q(UPDATE flake_leases SET owner = repeat('x', 256) WHERE owner =
 like(code($admin, q(UPDATE flake_leases SET owner = repeat('x', 255) WHERE owner = 'kept')), qr/^none/, '255 bytes fit');
 value($admin, 'DELETE FROM flake_leases; DELETE FROM flake_shard_state; REVOKE ALL ON flake_leases FROM mallory');
 
+# A page of the map of servers, into which its creator can insert
+value($admin, q(GRANT SELECT, INSERT ON flake_shard_map TO mallory; INSERT INTO flake_shard_map VALUES ('[100,199]', 'one');)
+	  . q(SELECT FROM flake_lease('late', '1 hour', 'app_id');)
+	  . q(UPDATE flake_leases SET not_before = not_before - interval '1 day', expires_at = expires_at - interval '1 day'));
+($earlier, $later, $mallory) = map { connect_silent() } 1 .. 3;
+$mallory->request('CREATE TABLE hers.a (n int)');
+$mallory->request('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM hers.a');
+$later->request('BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM flake_shard_map');
+$earlier->request('BEGIN ISOLATION LEVEL SERIALIZABLE; INSERT INTO hers.a VALUES (1); COMMIT');
+send_silent($mallory, q(INSERT INTO flake_shard_map VALUES ('[300,399]', 'two')));
+wait_until_stuck($mallory);
+foreach my $sql (q(SELECT count(*) FROM flake_lease('new', '1 hour', 'app_id')), q(SELECT count(*) FROM flake_lease('late', '1 hour', 'app_id')),
+	q(SELECT flake_renew('late', '1 hour', 'app_id')))
+{
+	send_query($one, $sql);
+	$node->poll_query_until('postgres',
+		q(SELECT count(*) > 0 FROM pg_stat_activity WHERE query ~ 'flake_(lease|renew)' AND pid <> pg_backend_pid() AND (state <> 'active' OR wait_event_type = 'LWLock')))
+	  or die 'it waits for something else';
+	is(value($admin, q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'BufferContent')), 0, "waits for no page of the map: $sql")
+	  or $mallory->close;
+	like(join('', get_answer($one)), qr/ERROR:  55P03: could not lock a page of relation "flake_shard_map"/, '... and ends');
+}
+$_->close foreach $mallory, $earlier, $later;
+wait_until(sub { (ask($one, q(SELECT flake_renew('late', '1 hour', 'app_id'))))[1] eq '' }, 'it is renewed when the client is gone');
+value($admin, 'DROP TABLE hers.a; DELETE FROM flake_leases; DELETE FROM flake_shard_state; DELETE FROM flake_shard_map; REVOKE ALL ON flake_shard_map FROM mallory');
+
 # The user's setting is as it was, after an error, too.
 $mallory = connect_silent('SET client_min_messages = log');
 value($admin, 'SELECT flake_detach(79)');

@@ -121,7 +121,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_template_locks(oid) IS
-'the tables of a schema, and the sequences that are no generators; and for _flake_lock_trees() the tables elsewhere that foreign keys refer to, and all of these and what they name; and the schemas of that; for flake_create_shard()';
+'the tables of a schema, and the sequences that are no generators; and for _flake_lock_trees() the tables elsewhere that foreign keys refer to, and all of these, what they name, and the composite types in that; and the schemas of that; for flake_create_shard()';
 
 -- The steps of flake_create_shard(), of which each is a function.  Those called copy
 -- return rows for _flake_execute_steps().  The template is the schema source with

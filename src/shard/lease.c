@@ -21,7 +21,8 @@
  * The margin is flakeid.max_ahead.
  *
  * What is locked here others want, too, so flake_shard_map, which the creator of the
- * extension can keep locked, is waited for before that, or not at all.
+ * extension can keep locked, is waited for before that, or not at all; and a page of it
+ * only for a limited time.
  *
  * Three locks keep the table right, always taken in this order and kept to the end
  * of the transaction: that of all other shards (see state.c), shared, so that nobody
@@ -50,7 +51,6 @@
 #include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/lease_search.h"
-#include "shard/route.h"
 #include "shard/state.h"
 #include "storage/lock.h"
 #include "trust/own_table.h"
@@ -102,6 +102,7 @@ begin_request(LeaseRequest *request, const char *owner, Oid sequence, Oid functi
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("generator \"%s\" has no time", get_rel_name(sequence)),
 				 errdetail("A lease is for the ids of a time.")));
+	request->map = NULL;
 	request->function = function;
 	request->sequence = sequence;
 	request->owner = owner;
@@ -194,7 +195,7 @@ static bool
 is_taken_back(const LeaseRequest *request, const Lease *lease)
 {
 	return flake_lease_is_lapsed(request, lease) &&
-		(flake_map_has(lease->shard, request->function) ||
+		(flake_map_has(request->map, lease->shard) ||
 		 flake_citus_is_for_group(flake_citus_node(), &request->layout, lease->shard));
 }
 
@@ -301,6 +302,8 @@ flake_lease(PG_FUNCTION_ARGS)
 
 	/* Both may have waited for a transaction of the same owner. */
 	request.now = GetCurrentTimestamp();
+	if (!is_own || flake_lease_is_lapsed(&request, &lease))
+		request.map = flake_map_read(request.function);
 	if (is_own && is_taken_back(&request, &lease) &&
 		flake_shard_is_detached(sequence, lease.shard, request.function))
 	{
@@ -352,14 +355,17 @@ flake_renew(PG_FUNCTION_ARGS)
 				  "flake_renew()");
 	is_own = find_own(&request, &lease);
 	request.now = GetCurrentTimestamp();
-	if (is_own && flake_lease_is_lapsed(&request, &lease) &&
-		!flake_own_table_keep(SHARD_MAP, request.function, AccessShareLock, false))
-		ereport(ERROR,
-				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
-				 errmsg("could not obtain lock on relation \"%s\"", "flake_shard_map"),
-				 errdetail("The lease of owner \"%s\" has expired, and that table says whether it can be renewed.",
-						   request.owner),
-				 errhint("Try again, or lease a shard with flake_lease().")));
+	if (is_own && flake_lease_is_lapsed(&request, &lease))
+	{
+		if (!flake_own_table_keep(SHARD_MAP, request.function, AccessShareLock, false))
+			ereport(ERROR,
+					(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
+					 errmsg("could not obtain lock on relation \"%s\"", "flake_shard_map"),
+					 errdetail("The lease of owner \"%s\" has expired, and that table says whether it can be renewed.",
+							   request.owner),
+					 errhint("Try again, or lease a shard with flake_lease().")));
+		request.map = flake_map_read(request.function);
+	}
 	if (!is_own || is_taken_back(&request, &lease) ||
 		flake_citus_is_for_group(flake_citus_node(), &request.layout, lease.shard))
 		no_lease(&request);

@@ -26,7 +26,6 @@
 #include "shard/citus.h"
 #include "shard/lease_row.h"
 #include "shard/lease_search.h"
-#include "shard/route.h"
 #include "shard/state.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
@@ -94,7 +93,7 @@ take_lapsed(const LeaseRequest *request, const OwnTable *table, Lease *lease)
 	ScanKeyData keys[2];
 	HeapTuple	row;
 
-	if (flake_map_has(lease->shard, request->function) ||
+	if (flake_map_has(request->map, lease->shard) ||
 		flake_citus_is_for_group(flake_citus_node(), &request->layout, lease->shard) ||
 		!flake_shard_lock(request->sequence, lease->shard, FLAKE_CHANGE_LEASE, false))
 		return false;
@@ -187,12 +186,14 @@ used_ranges(const LeaseRequest *request, int *count)
 {
 	OwnTable	states = flake_own_table_open(SHARD_STATE, request->function,
 											  AccessShareLock);
-	ShardRange *ranges = flake_map_ranges(request->function, count);
-	int			room = *count;
+	int			room = request->map->count + 64;
+	ShardRange *ranges = palloc_extended(room * sizeof(ShardRange), MCXT_ALLOC_HUGE);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	row;
 
+	*count = request->map->count;
+	memcpy(ranges, request->map->ranges, *count * sizeof(ShardRange));
 	ScanKeyInit(&key, STATE_GENERATOR, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(request->sequence));
 	scan = systable_beginscan(states.rel, states.index, true, NULL, 1, &key);
@@ -205,7 +206,7 @@ used_ranges(const LeaseRequest *request, int *count)
 
 		if (*count >= room)
 		{
-			room = Max(2 * room, 64);
+			room *= 2;
 			ranges = repalloc_huge(ranges, room * sizeof(ShardRange));
 		}
 		ranges[*count].lower = shard == FLAKE_OTHER_SHARDS ? 0 : shard;

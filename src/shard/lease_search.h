@@ -14,6 +14,7 @@
 #include "datatype/timestamp.h"
 #include "layout/layout.h"
 #include "shard/lease_row.h"
+#include "shard/route.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -26,6 +27,7 @@ typedef struct LeaseRequest
 	FlakeLayout layout;
 	TimestampTz now;			/* after waiting for others, if at all */
 	int64		margin_us;
+	const ShardMap *map;		/* unless the owner's lease has not lapsed */
 } LeaseRequest;
 
 /* Whether a lease has been over for a margin, so that another can have the shard. */

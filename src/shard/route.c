@@ -35,6 +35,7 @@
 #include "shard/route.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
+#include "trust/pages.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
@@ -123,55 +124,94 @@ find_shard(const OwnTable *map, int32 shard, Snapshot snapshot, NameData *server
 	return found;
 }
 
-bool
-flake_map_has(int32 shard, Oid function)
+/* A map that is being read. */
+typedef struct MapReading
 {
-	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
-	NameData	server;
-	bool		found = find_shard(&map, shard, NULL, &server);
+	ShardMap   *map;
+	int			room;
+	TypeCacheEntry *type;
+} MapReading;
 
-	flake_own_table_close(&map);
-	return found;
+/* For flake_heap_each(): adds the shards of a row. */
+static bool
+read_row(Relation rel, HeapTuple row, void *arg)
+{
+	MapReading *reading = arg;
+	ShardMap   *map = reading->map;
+	bool		isnull;
+	Datum		value = heap_getattr(row, MAP_SHARDS, RelationGetDescr(rel), &isnull);
+	RangeType  *shards = DatumGetRangeTypeP(value);
+	RangeBound	lower;
+	RangeBound	upper;
+	bool		empty;
+
+	/* Of integers, [lower, upper) is the only form that is stored. */
+	range_deserialize(reading->type, shards, &lower, &upper, &empty);
+	if (!empty)
+	{
+		ShardRange *range;
+
+		if (map->count == reading->room)
+		{
+			reading->room *= 2;
+			map->ranges = repalloc_huge(map->ranges, reading->room * sizeof(ShardRange));
+		}
+		range = &map->ranges[map->count++];
+		range->lower = lower.infinite ? PG_INT32_MIN : DatumGetInt32(lower.val);
+		range->upper = upper.infinite ? PG_INT32_MAX
+			: (int64) DatumGetInt32(upper.val) - 1;
+	}
+	if ((Pointer) shards != DatumGetPointer(value))
+		pfree(shards);
+	return true;
 }
 
-ShardRange *
-flake_map_ranges(Oid function, int *count)
+/* For qsort(): the range first that begins at a lower shard. */
+static int
+compare_lower(const void *a, const void *b)
 {
-	OwnTable	map = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
-	TypeCacheEntry *type = lookup_type_cache(INT4RANGEOID, TYPECACHE_RANGE_INFO);
-	int			room = 64;
-	ShardRange *ranges = palloc(room * sizeof(ShardRange));
-	SysScanDesc scan;
-	HeapTuple	row;
+	int64		lower_a = ((const ShardRange *) a)->lower;
+	int64		lower_b = ((const ShardRange *) b)->lower;
 
-	*count = 0;
-	scan = systable_beginscan(map.rel, InvalidOid, false, NULL, 0, NULL);
-	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
+	return (lower_a > lower_b) - (lower_a < lower_b);
+}
+
+ShardMap *
+flake_map_read(Oid function)
+{
+	OwnTable	table = flake_own_table_open(SHARD_MAP, function, AccessShareLock);
+	Patience	patience = PATIENCE_OR_ERROR;
+	MapReading	reading = {.map = palloc(sizeof(ShardMap)),.room = 64};
+	ShardMap   *map = reading.map;
+	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
+
+	reading.type = lookup_type_cache(INT4RANGEOID, TYPECACHE_RANGE_INFO);
+	map->count = 0;
+	map->ranges = palloc(reading.room * sizeof(ShardRange));
+	flake_heap_each(table.rel, snapshot, &patience, read_row, &reading);
+	UnregisterSnapshot(snapshot);
+	flake_own_table_close(&table);
+	qsort(map->ranges, map->count, sizeof(ShardRange), compare_lower);
+	return map;
+}
+
+bool
+flake_map_has(const ShardMap *map, int32 shard)
+{
+	int			first = 0;
+	int			end = map->count;
+
+	/* The ranges do not overlap: the last that begins at or below the shard. */
+	while (first < end)
 	{
-		bool		isnull;
-		Datum		shards = heap_getattr(row, MAP_SHARDS,
-										  RelationGetDescr(map.rel), &isnull);
-		RangeBound	lower;
-		RangeBound	upper;
-		bool		empty;
+		int			middle = first + (end - first) / 2;
 
-		/* Of integers, [lower, upper) is the only form that is stored. */
-		range_deserialize(type, DatumGetRangeTypeP(shards), &lower, &upper, &empty);
-		if (empty)
-			continue;
-		if (*count == room)
-		{
-			room *= 2;
-			ranges = repalloc(ranges, room * sizeof(ShardRange));
-		}
-		ranges[*count].lower = lower.infinite ? PG_INT32_MIN : DatumGetInt32(lower.val);
-		ranges[*count].upper = upper.infinite ? PG_INT32_MAX
-			: (int64) DatumGetInt32(upper.val) - 1;
-		(*count)++;
+		if (map->ranges[middle].lower <= shard)
+			first = middle + 1;
+		else
+			end = middle;
 	}
-	systable_endscan(scan);
-	flake_own_table_close(&map);
-	return ranges;
+	return first > 0 && map->ranges[first - 1].upper >= shard;
 }
 
 /*

@@ -19,11 +19,20 @@ typedef struct ShardRange
 	int64		upper;
 } ShardRange;
 
-/* Whether flake_shard_map has a shard now. */
-extern bool flake_map_has(int32 shard, Oid function);
+/* What flake_shard_map has, the lowest shards first. */
+typedef struct ShardMap
+{
+	int			count;
+	ShardRange *ranges;
+} ShardMap;
 
-/* All ranges that flake_shard_map has now; palloc'd. */
-extern ShardRange *flake_map_ranges(Oid function, int *count);
+/*
+ * Reads flake_shard_map as it is now; palloc'd.  ERROR 55P03 if others keep a page of
+ * it locked: its creator can, and whoever calls this may hold locks.
+ */
+extern ShardMap *flake_map_read(Oid function);
+
+extern bool flake_map_has(const ShardMap *map, int32 shard);
 
 #pragma GCC visibility pop
 

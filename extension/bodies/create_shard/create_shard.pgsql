@@ -9,12 +9,16 @@ DECLARE
     named pg_catalog.oid[] := '{}';     -- what is named, and the tables and sequences
     schemas pg_catalog.oid[] := '{}';
     seen pg_catalog.record;             -- all that, as it is when that is locked
+    is_seen boolean := false;           -- that is what was locked
+    were_free boolean := false;         -- the keys
     began pg_catalog.timestamptz := clock_timestamp();
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     -- for _flake_execute_steps()
     privileges pg_catalog.record;
     mints pg_catalog.record;
     defaults pg_catalog.text[];
     steps pg_catalog.text[];
+    last_steps pg_catalog.text[];
 BEGIN
     IF ticket IS NULL OR shard IS NULL OR template IS NULL THEN
         RETURN NULL;
@@ -32,7 +36,11 @@ BEGIN
     END IF;
     -- The tables; the sequences, but for generators; and what is named.  As in
     -- flake_migrate(): all is locked at once or not at all.  When all is locked, and nobody
-    -- can rename the schemas, it is still that.
+    -- can rename the schemas, it is still that.  The tables elsewhere are kept from being
+    -- written only from when their foreign keys are made.  Before that code of owners
+    -- can be executed that does not end.  But if one is in use, it is waited for now, as
+    -- then it is waited for only briefly: all is locked once with these tables, and
+    -- then again without them.
     LOOP
         BEGIN
             PERFORM @extschema@._flake_guard_schemas(ticket, source || schemas);
@@ -40,11 +48,13 @@ BEGIN
                 RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
                     MESSAGE = format('schema "%s" was changed meanwhile', template);
             END IF;
-            PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, keys, named, began);
+            PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, CASE WHEN were_free THEN '{}' ELSE keys END, named, began);
             SELECT l.* INTO seen FROM @extschema@._flake_template_locks(source) AS l;
-            EXIT WHEN seen.keys = keys AND seen.named = named AND seen.schemas = schemas;
+            is_seen := seen.keys = keys AND seen.named = named AND seen.schemas = schemas;
+            EXIT WHEN is_seen AND (were_free OR keys = '{}');
             RAISE SQLSTATE 'FL001';     -- undoes the locks
         EXCEPTION WHEN SQLSTATE 'FL001' THEN
+            were_free := is_seen;
             keys := seen.keys;
             named := seen.named;
             schemas := seen.schemas;
@@ -52,6 +62,13 @@ BEGIN
     END LOOP;
     tables := seen.tables;
     sequences := seen.sequences;
+
+    -- All that is known to be needed is locked.  Whatever else has to be waited for may be
+    -- anybody's, such as a schema of the same name that was made this moment.  So, as in
+    -- flake_migrate(), it is waited for only as long as PostgreSQL needs to interrupt an
+    -- autovacuum.
+    PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
+                                                                nullif(lock_timeout, '0')::interval))::numeric || 's', true);
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
 
@@ -77,8 +94,8 @@ BEGIN
         || privileges.on_relations
         || defaults || mints.defaults || mints.dropped_checks
         || @extschema@._flake_copy_properties(ticket, target, tables, sequences)
-        || mints.checks
-        || @extschema@._flake_copy_keys(ticket, template, target, tables)
+        || mints.checks;
+    last_steps := @extschema@._flake_copy_keys(ticket, template, target, tables)
         || @extschema@._flake_copy_comments(ticket, source, target, tables, sequences)
         || privileges.by_default || privileges.revokes;
 
@@ -93,9 +110,14 @@ BEGIN
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
+    -- What was to be executed of owners has been executed.  Nobody else sees the copy.
+    PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, keys, '{}'::oid[], clock_timestamp());
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid],
+                                             named || ARRAY(SELECT oid FROM pg_class WHERE relnamespace = target_oid), '{}'::oid[], last_steps, false);
     steps := @extschema@._flake_copy_statistics(ticket, source, target, target_oid, tables);
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
 
     PERFORM @extschema@._flake_check_copy(ticket, template, source, target, target_oid, tables, sequences, mints.shard_checks, mints.other_checks);
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN target;
 END

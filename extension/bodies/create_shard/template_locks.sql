@@ -1,4 +1,4 @@
-    WITH relation AS MATERIALIZED (
+    WITH RECURSIVE relation AS MATERIALIZED (
         SELECT c.oid, c.relkind = 'S' AS is_sequence
         FROM pg_class c
         WHERE c.relnamespace = source AND c.relkind IN ('r', 'p', 'f', 'S')
@@ -19,6 +19,30 @@
     ), name AS MATERIALIZED (
         SELECT DISTINCT d.refclassid, d.refobjid
         FROM part p JOIN pg_depend d ON d.classid = p.classid AND d.objid = p.objid
+    ), opened (classid, objid) AS (
+        -- To make a column or to write an expression, PostgreSQL locks the relations that
+        -- have the composite types in them.
+        SELECT refclassid, refobjid FROM name
+        UNION
+        SELECT o.classid, o.objid
+        FROM opened n
+        CROSS JOIN LATERAL (
+            SELECT 'pg_proc'::regclass::oid, p.oprcode::oid FROM pg_operator p WHERE n.classid = 'pg_operator'::regclass AND p.oid = n.objid
+            UNION ALL
+            SELECT 'pg_type'::regclass, u.type
+            FROM pg_proc p, unnest(p.prorettype || coalesce(p.proallargtypes, p.proargtypes::oid[])) AS u (type)
+            WHERE n.classid = 'pg_proc'::regclass AND p.oid = n.objid
+            UNION ALL
+            SELECT 'pg_type'::regclass, a.atttypid FROM pg_attribute a
+            WHERE n.classid = 'pg_class'::regclass AND a.attrelid = n.objid AND a.attnum > 0 AND NOT a.attisdropped
+            UNION ALL
+            SELECT 'pg_type'::regclass, u.type FROM pg_type t, unnest(ARRAY[t.typelem, t.typbasetype]) AS u (type)
+            WHERE n.classid = 'pg_type'::regclass AND t.oid = n.objid
+            UNION ALL
+            SELECT 'pg_type'::regclass, r.rngsubtype FROM pg_range r WHERE n.classid = 'pg_type'::regclass AND n.objid IN (r.rngtypid, r.rngmultitypid)
+            UNION ALL
+            SELECT 'pg_class'::regclass, t.typrelid FROM pg_type t WHERE n.classid = 'pg_type'::regclass AND t.oid = n.objid) AS o (classid, objid)
+        WHERE o.objid <> 0
     )
     SELECT ARRAY(SELECT oid FROM relation WHERE NOT is_sequence ORDER BY oid),
            ARRAY(SELECT oid FROM relation WHERE is_sequence ORDER BY oid),
@@ -30,7 +54,7 @@
                  ORDER BY 1),
            ARRAY(SELECT oid FROM relation
                  UNION
-                 SELECT c.oid FROM name n JOIN pg_class c ON c.oid = n.refobjid WHERE n.refclassid = 'pg_class'::regclass
+                 SELECT c.oid FROM opened n JOIN pg_class c ON c.oid = n.objid WHERE n.classid = 'pg_class'::regclass
                  ORDER BY 1),
            ARRAY(SELECT DISTINCT s.oid
                  FROM name n

@@ -171,15 +171,20 @@
                   SELECT t.reltype FROM pg_class t WHERE t.oid = ANY (relations)
                   UNION
                   SELECT n.type FROM part
-                  CROSS JOIN LATERAL (
-                      SELECT t.oid FROM pg_type t WHERE part.type IN (t.typelem, t.typbasetype)
-                      UNION ALL SELECT r.rngtypid FROM pg_range r WHERE r.rngsubtype = part.type
-                      UNION ALL SELECT r.rngmultitypid FROM pg_range r WHERE r.rngtypid = part.type
-                      UNION ALL SELECT c.reltype FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid AND c.reltype <> 0
-                                WHERE a.atttypid = part.type AND c.relkind <> 'v') AS n (type))
+                  CROSS JOIN LATERAL (      -- in pg_depend, as anybody can have many types
+                      SELECT d.objid FROM pg_depend d
+                      WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_type'::regclass
+                      UNION ALL
+                      SELECT c.reltype FROM pg_depend d
+                      JOIN pg_class c ON c.oid = d.objid AND c.reltype <> 0 AND c.relkind <> 'v'
+                      WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_class'::regclass) AS n (type))
               SELECT type FROM part WHERE type <> 0) AS part
-        JOIN pg_attribute a ON a.atttypid = part.type AND a.attnum > 0
-        JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'm', 'p', 'f')
+        CROSS JOIN LATERAL (
+            SELECT d.objid, d.objsubid FROM pg_depend d
+            WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_class'::regclass
+            OFFSET 0) AS d
+        JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'm', 'p', 'f')
+        JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND a.attnum > 0 AND a.atttypid = part.type
         UNION ALL       -- PostgreSQL cannot be canceled while it names the columns of joins, or writes down a constant
         SELECT 24, pg_describe_object(o.classid, o.objid, 0), 'has a definition of more than 4 MB, which takes long to write down'
         FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, octet_length(w.ev_action::text) FROM view JOIN pg_rewrite w ON w.ev_class = view.oid
