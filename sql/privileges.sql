@@ -148,6 +148,14 @@ SELECT flake_shard(flake_make('2030-01-01', 5, 0)) AS "reads ids still";
 RESET ROLE;
 GRANT SELECT ON SEQUENCE flake_default, flake_default_uuid, flake_default_objectid, flake_default_uuidv7 TO PUBLIC;
 
+-- and without what the view of shards shows, also by way of its function
+REVOKE SELECT ON flake_shards FROM PUBLIC;
+SET ROLE flake_anybody;
+SELECT * FROM flake_shards;
+SELECT * FROM _flake_shard_rows();
+RESET ROLE;
+GRANT SELECT ON flake_shards TO PUBLIC;
+
 -- A generator of one's own, and what one can do to it: ids do not repeat, and there is no crash.
 CREATE SCHEMA his AUTHORIZATION flake_anybody;
 SET ROLE flake_anybody;

@@ -35,7 +35,7 @@ AS 'MODULE_PATHNAME', 'flake_shard_rows'
 LANGUAGE C STABLE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@._flake_shard_rows() IS
-'the rows of the view flake_shards, read so that no client can keep others from changing shards; errors: 42P01 if flake_shard_state or flake_leases is missing, 55000 if it is not as the extension has made it';
+'the rows of the view flake_shards, read so that no client can keep others from changing shards; errors: 42501 without SELECT on that view, 42P01 if flake_shard_state or flake_leases is missing, 55000 if it is not as the extension has made it';
 
 CREATE VIEW @extschema@.flake_shards AS
 SELECT s.generator, s.shard, s.state, s.after, s.changed_at, s.backfilled

@@ -8,6 +8,9 @@
  * client that does not read the error keeps, and all who change shards would wait for
  * that.  So the tables are read here: see trust/own_table_rows.c.
  *
+ * A view executes functions with the rights of whoever reads it.  So anybody may call
+ * this one, and it asks itself who may read the view.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -16,6 +19,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "catalog/pg_class.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -33,6 +37,20 @@
 PG_FUNCTION_INFO_V1(flake_shard_rows);
 
 #define SHARDS_COLUMNS	6
+#define SHARDS_VIEW		"flake_shards"
+
+/* ERROR 42501 unless the user may read the view. */
+static void
+check_may_read(Oid function)
+{
+	Oid			view = get_relname_relid(SHARDS_VIEW, get_func_namespace(function));
+	Relation	rel = OidIsValid(view) ? try_relation_open(view, AccessShareLock) : NULL;
+
+	if (rel == NULL || !flake_own_table_is_of(rel, function) ||
+		pg_class_aclcheck(view, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_VIEW, SHARDS_VIEW);
+	relation_close(rel, AccessShareLock);
+}
 
 /* What a shard without a row of leases is, or with one. */
 static const char *
@@ -95,6 +113,7 @@ flake_shard_rows(PG_FUNCTION_ARGS)
 	SysScanDesc scan;
 	HeapTuple	row;
 
+	check_may_read(function);
 	InitMaterializedSRF(fcinfo, 0);
 	states = flake_own_table_open(SHARD_STATE, function, AccessShareLock);
 	leases = flake_own_table_open(LEASES, function, AccessShareLock);
