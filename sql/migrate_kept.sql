@@ -63,13 +63,13 @@ DECLARE
     real record;
 BEGIN
     EXECUTE commands;
-    before := ARRAY(SELECT d.line FROM described() AS d);
+    before := ARRAY(SELECT d.line FROM described() AS d ORDER BY d.line);
     SELECT a.code, a.message, a.detail INTO dry FROM public.attempt($a$SELECT public.flake_migrate('kept.t', 'id', 5, dry_run => true)$a$) AS a;
     SELECT a.code, a.message, a.detail INTO real FROM public.attempt($a$SELECT public.flake_migrate('kept.t', 'id', 5)$a$) AS a;
     IF dry IS DISTINCT FROM real THEN
         RETURN QUERY SELECT 'dry run', format('%s', dry);
     END IF;
-    IF before IS DISTINCT FROM ARRAY(SELECT d.line FROM described() AS d) THEN
+    IF before IS DISTINCT FROM ARRAY(SELECT d.line FROM described() AS d ORDER BY d.line) THEN
         RETURN QUERY SELECT 'changed', NULL;
     END IF;
     RETURN QUERY SELECT real.code, coalesce(real.detail, real.message);
