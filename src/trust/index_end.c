@@ -139,7 +139,7 @@ entry_at(IndexEnd *end, OffsetNumber offset)
 static bool
 is_beyond(IndexEnd *end, IndexTuple entry)
 {
-	bool		isnull;
+	bool		isnull = false;
 
 	/* That of the first page of a level has no value: it is before all. */
 	if (!end->nulls_beyond || BTreeTupleGetNAtts(entry, end->index) == 0)
