@@ -269,6 +269,7 @@ INSERT INTO tried (commands) VALUES
     ('CREATE INDEX i ON t USING brin (id int4_minmax_multi_ops)'),
     ('CREATE INDEX i ON t ((id + 1)); ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s SET STATISTICS 5'),
+    ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s OWNER TO flake_other'),
     ('CREATE TABLE r (x int REFERENCES t); ALTER TABLE r DISABLE TRIGGER ALL'),
     ('CREATE INDEX i ON t (calm.of_int(id))'),
     ('CREATE FUNCTION by_others(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1; CREATE INDEX i ON t (by_others(id))'),

@@ -101,11 +101,16 @@
         SELECT 11, 'state of a trigger', pg_describe_object('pg_constraint'::regclass, con.oid, 0)
         FROM con JOIN pg_trigger g ON g.tgconstraint = con.oid AND g.tgisinternal AND g.tgenabled <> 'O'
         UNION ALL
-        SELECT 12, 'statistics target', pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0)
+        SELECT 12, p.property, pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0)
         FROM col
+        JOIN pg_class c ON c.oid = col.relation
         JOIN pg_depend d ON d.classid = 'pg_statistic_ext'::regclass AND d.refclassid = 'pg_class'::regclass
          AND d.refobjid = col.relation AND d.refobjsubid = col.attnum
-        JOIN pg_statistic_ext s ON s.oid = d.objid AND coalesce(s.stxstattarget, -1) >= 0
+        JOIN pg_statistic_ext s ON s.oid = d.objid
+        CROSS JOIN LATERAL (VALUES
+            ('owner', s.stxowner <> c.relowner),
+            ('statistics target', coalesce(s.stxstattarget, -1) >= 0)) AS p (property, is_lost)
+        WHERE p.is_lost
         UNION ALL
         SELECT 13, p.property, pg_describe_object('pg_class'::regclass, o.oid, 0)
         FROM (SELECT oid, relowner, relacl FROM view
