@@ -31,8 +31,10 @@
 #include "storage/buf_internals.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
+#include "storage/lwlock.h"
 #include "trust/pages.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/wait_event.h"
 
@@ -51,6 +53,21 @@ flake_page_wait_event(void)
 	return event;
 #else
 	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/*
+ * Since PostgreSQL 19 a page's lock is no LWLock.  It goes with the pin, and that with
+ * the resource owner.  Nobody needs pins any more that this owner has: it is released
+ * after the ERROR, also where that is caught, which takes a subtransaction.
+ */
+void
+flake_pages_release(void)
+{
+	LWLockReleaseAll();
+#if PG_VERSION_NUM >= 190000
+	ResourceOwnerReleaseAllOfKind(CurrentResourceOwner, &buffer_io_resowner_desc);
+	ResourceOwnerReleaseAllOfKind(CurrentResourceOwner, &buffer_resowner_desc);
 #endif
 }
 

@@ -14,7 +14,6 @@
 #include "access/htup.h"
 #include "storage/block.h"
 #include "storage/buf.h"
-#include "storage/lwlock.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
@@ -28,10 +27,13 @@
 #define FLAKE_END_PAGES() \
 	PG_CATCH(); \
 	{ \
-		LWLockReleaseAll(); \
+		flake_pages_release(); \
 		PG_RE_THROW(); \
 	} \
 	PG_END_TRY()
+
+/* For FLAKE_END_PAGES(). */
+extern void flake_pages_release(void);
 
 /* What pg_stat_activity shows of who waits for a page. */
 extern uint32 flake_page_wait_event(void);
