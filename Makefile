@@ -10,6 +10,8 @@
 #                      make ha FAULTS=60 SECONDS=900 SEED=7 (all can be left out)
 #                      make citus SOURCE=/path/to/citus, make timescaledb SOURCE=/path/to/timescaledb
 #                      (see tools/engine)
+#                      make bench-growth CURVES=rows ROWS=10^8 ROUNDS=1 SOURCE=/path/to/snowflake
+#                      (all can be left out; see bench/growth/run)
 # What is installed:   make test-installed
 # To give away:        make deb, make rpm, make dist
 #                      (Debian packages; RPM packages; the archive for PGXN)
@@ -186,6 +188,7 @@ SCRIPT_GOALS = \
 	psql \
 	bench \
 	bench-clients \
+	bench-growth \
 	vectors \
 	sqlsmith \
 	upgrade \
@@ -237,7 +240,7 @@ extension/%.sql: extension/%.sql.in tools/install-script $(wildcard extension/*/
 	sh tools/install-script $< >$@.tmp && mv $@.tmp $@
 endif
 
-test test-installed demo demo-cluster demo-tail psql bench bench-clients vectors sqlsmith upgrade valgrind sanitize coverage mutate:
+test test-installed demo demo-cluster demo-tail psql bench bench-clients bench-growth vectors sqlsmith upgrade valgrind sanitize coverage mutate:
 	@bash tools/run $@
 
 release-check:
