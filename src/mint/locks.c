@@ -28,6 +28,7 @@
 #include "storage/bufmgr.h"
 #include "trust/pages.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 
 /* How long to sleep between two tries: the first time, and at most. */
 #define FIRST_SLEEP_US		100

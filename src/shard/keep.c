@@ -41,6 +41,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
+#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_keep_state);
 PG_FUNCTION_INFO_V1(flake_keep_triggers);
@@ -404,7 +405,7 @@ dropped_sequences(void)
 	TupleTableSlot *slot;
 
 	fmgr_info(F_PG_EVENT_TRIGGER_DROPPED_OBJECTS, &function);
-	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL, (fmNodePtr) & result);
+	InitFunctionCallInfoData(*call, &function, 0, InvalidOid, NULL, (Node *) &result);
 	(void) FunctionCallInvoke(call);
 
 	slot = MakeSingleTupleTableSlot(result.setDesc, &TTSOpsMinimalTuple);

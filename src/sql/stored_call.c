@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_operator.h"
