@@ -160,11 +160,11 @@ static int
 find_rows(Relation rel, Buffer buffer, Snapshot snapshot, OffsetNumber * offsets)
 {
 	Page		page = BufferGetPage(buffer);
+	OffsetNumber last = PageGetMaxOffsetNumber(page);
 	bool		are_all = PageIsAllVisible(page) && !snapshot->takenDuringRecovery;
 	int			count = 0;
 
-	for (OffsetNumber offset = FirstOffsetNumber;
-		 offset <= PageGetMaxOffsetNumber(page); offset++)
+	for (OffsetNumber offset = FirstOffsetNumber; offset <= last; offset++)
 	{
 		HeapTupleData row;
 
