@@ -126,7 +126,7 @@ run_block($_) foreach grep { $_->{headings}[-1] =~ /^[123]\./ } @steps;
 run_block($give_up);
 run_block($_) foreach @steps;
 
-$writers->signal('INT');
+$writers->signal('TERM');
 $writers->finish;
 unlike($output, qr/abort|error/i, 'no writer had an error');
 is(contents(), $before, 'all rows that were there are the same');
