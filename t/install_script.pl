@@ -43,7 +43,8 @@ sub expand
 
 is(slurp_file("$sharedir/extension/flakeid--$version.sql"),
 	expand($template), 'the installed script is what the parts say');
-is_deeply([ grep { $times{$_} != 1 } sort keys %times ], [], 'no part is in it twice');
+is_deeply([ grep { $times{$_} != 1 && !m{^extension/bodies/} } sort keys %times ],
+	[], 'no part but text of bodies is in it twice');
 is_deeply([ grep { !$times{$_} } files(qr/./, map { "extension/$_" } qw(bodies functions once)) ],
 	[], 'every part is in it');
 
