@@ -44,6 +44,7 @@
 #include "sql/uuidv7.h"
 #include "tcop/utility.h"
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -155,7 +156,7 @@ flake_uuidv7_first_head(const pg_uuid_t *uuid)
  */
 #define RANDOM_NUMBERS	512
 
-static uint64 random_numbers[RANDOM_NUMBERS];
+static uint64 *random_numbers = NULL;
 static int	random_left = 0;
 static int	random_pid = 0;
 
@@ -163,7 +164,10 @@ static pg_noinline void
 refill_random(void)
 {
 	random_left = 0;
-	if (!pg_strong_random(random_numbers, sizeof(random_numbers)))
+	/* An array here would be a page more to map when the library is loaded. */
+	if (random_numbers == NULL)
+		random_numbers = MemoryContextAlloc(TopMemoryContext, RANDOM_NUMBERS * sizeof(uint64));
+	if (!pg_strong_random(random_numbers, RANDOM_NUMBERS * sizeof(uint64)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INTERNAL_ERROR),
 				 errmsg("could not generate random values")));
