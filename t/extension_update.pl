@@ -142,7 +142,7 @@ COMMENT ON COLUMN @extschema@.flake_shard_map.note IS 'why';
 REVOKE ALL ON FUNCTION @extschema@.flake_detach(int, regclass) FROM PUBLIC;
 SQL
 	append_to_file($template,
-		join '', (map { s{^extension/}{\\replace }r . "\n" } glob 'extension/functions/*.sql'), $change);
+		join '', "SET LOCAL search_path = pg_catalog, pg_temp;\n\\i once/hold_schema.sql\n", (map { s{^extension/}{\\replace }r . "\n" } glob 'extension/functions/*.sql'), $change);
 	chomp(my $update = `sh tools/install-script $template`);
 	is($?, 0, "an update is put together from parts");
 	write_script("$current--$next", $update);

@@ -305,6 +305,34 @@ foreach my $name (grep { $_ ne 'flake_partitions' } sort keys %calls)
 end_session($mallory);
 
 #
+# The extension's script: she renames its schema while it waits for something
+#
+
+$database = new_database();
+$mallory = new_session($node, $database);
+value($mallory,
+	'SET client_min_messages = warning; SET SESSION AUTHORIZATION mallory; DROP EXTENSION flakeid CASCADE'
+);
+{
+	my $holder = new_session($node, $database);
+
+	$superuser = new_session($node, $database);
+
+	my $pid = value($superuser, 'SELECT pg_backend_pid()');
+
+	# What is made first waits for her type.
+	value($holder, 'SET SESSION AUTHORIZATION mallory; BEGIN; CREATE DOMAIN ext.flake_layout AS text');
+	send_query($superuser, 'CREATE EXTENSION flakeid SCHEMA ext');
+	wait_for_waiters($node, 1, "pid = $pid");
+	is(code($mallory, q(SET lock_timeout = '100ms'; ALTER SCHEMA ext RENAME TO ext_old)),
+		'55P03', 'the schema of a script that is executed is not renamed');
+	value($holder, 'ROLLBACK');
+	is((get_answer($superuser))[1], '', 'and the script goes on');
+	end_session($_) foreach ($holder, $superuser);
+}
+end_session($mallory);
+
+#
 # Code of hers in the tables
 #
 

@@ -1,0 +1,35 @@
+-- The schema
+--
+-- This script names its schema, and while it waits for something the schema's owner
+-- could rename that and put another in its place.  So the schema's row is locked: in
+-- older minor versions ALTER SCHEMA ... RENAME waits for nothing else.  Until then no
+-- string and no function has the name in it, which could end there: before 15.4,
+-- PostgreSQL puts it in as it is.  It is looked at as the name of a column.
+
+SELECT set_config('flakeid_script.schema', name, true)
+FROM (SELECT 1 AS @extschema@) AS extension
+CROSS JOIN LATERAL json_object_keys(row_to_json(extension)) AS name;
+
+DO $hold$
+DECLARE
+    named pg_catalog.text := pg_catalog.current_setting('flakeid_script.schema');
+    found_name pg_catalog.text;
+BEGIN
+    SELECT n.nspname INTO found_name
+    FROM pg_catalog.pg_extension x
+    JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) x.extnamespace
+    WHERE x.extname OPERATOR(pg_catalog.=) 'flakeid'
+    FOR KEY SHARE OF n;
+    IF found_name IS DISTINCT FROM named THEN
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
+            MESSAGE = pg_catalog.format('schema "%s" has been renamed', named),
+            HINT = 'Create the extension in a schema of your own.';
+    END IF;
+    IF named OPERATOR(pg_catalog.~) '["$''\\]' THEN
+        RAISE EXCEPTION USING ERRCODE = 'invalid_name',
+            MESSAGE = pg_catalog.format('cannot have extension "flakeid" in schema "%s"', named),
+            DETAIL = 'Its name has a quotation mark, a dollar sign or a backslash.',
+            HINT = 'Create the extension in another schema.';
+    END IF;
+END
+$hold$;
