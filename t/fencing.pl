@@ -718,6 +718,13 @@ like(value($_, 'SELECT flake_id(14)'),
 	qr/^\d+$/, 'flakeid.require_attach: attached meanwhile, ids')
   foreach $one, $two;
 
+# To backfill a shard does not attach it, when its detach is undone.
+value($admin,
+	"BEGIN; SAVEPOINT s; SELECT flake_detach(19); SELECT flake_backfill('2024-01-01Z', 19); ROLLBACK TO s; COMMIT"
+);
+is(code($one, 'SELECT flake_id(19)'),
+	'55000', 'flakeid.require_attach: backfilled without a row, an error');
+
 # A row that is deleted, or becomes another shard's, counts no more.
 value($admin, 'SELECT flake_attach(16), flake_attach(17)');
 value($one, 'SELECT flake_id(16), flake_id(17)');

@@ -50,7 +50,9 @@
 #include "mint/relation_change.h"
 #include "mint/slot.h"
 #include "nodes/pg_list.h"
+#include "settings.h"
 #include "shard/backfill.h"
+#include "shard/citus.h"
 #include "shard/state.h"
 #include "storage/lmgr.h"
 #include "tcop/pquery.h"
@@ -239,6 +241,19 @@ lock_kept(const Backfill *backfill)
 	ForceSyncCommit();
 }
 
+/* Whether a shard may be minted that has no row: see judge() in fence.c. */
+static bool
+may_mint_without_row(const Backfill *backfill, const ShardState *state)
+{
+	CitusNode	node;
+
+	if (state->others_detached || flake_require_attach)
+		return false;
+	node = flake_citus_node();
+	return node.place == CITUS_IS_ABSENT ||
+		flake_citus_is_own(node, &backfill->layout, backfill->shard);
+}
+
 /*
  * B1: gives a shard a row if it has none, as its detach was undone.  The row says what
  * it is without, so those who read its state meanwhile need not be kept out.
@@ -256,7 +271,7 @@ rule_out(const Backfill *backfill)
 	state = flake_shard_read_state(sequence, shard, backfill->function);
 	if (state.exists)
 		return;
-	state.attached = !state.others_detached;
+	state.attached = may_mint_without_row(backfill, &state);
 	state.has_after = true;
 	state.after = flake_layout_id(&backfill->layout, backfill->last, backfill->image);
 	flake_shard_write_state(sequence, shard, &state, backfill->function);
