@@ -97,6 +97,19 @@ read_origin(Oid sequence, PageWait wait, HorizonOrigin *origin)
 	return BufferIsValid(buffer);
 }
 
+static bool
+try_origin(Oid sequence, PageWait wait, HorizonOrigin *origin)
+{
+	bool		is_known = false;
+
+	FLAKE_TRY_LOCKED();
+	{
+		is_known = read_origin(sequence, wait, origin);
+	}
+	FLAKE_END_LOCKED();
+	return is_known;
+}
+
 /* The same as flake_restore_find(); *is_known is false if the page was not to be had. */
 static bool
 find_restore(Oid sequence, PageWait wait, Restore *restore, bool *is_known)
@@ -110,11 +123,7 @@ find_restore(Oid sequence, PageWait wait, Restore *restore, bool *is_known)
 	if (RecoveryInProgress())
 		return false;
 
-	FLAKE_TRY_LOCKED();
-	{
-		*is_known = read_origin(sequence, wait, &origin);
-	}
-	FLAKE_END_LOCKED();
+	*is_known = try_origin(sequence, wait, &origin);
 
 	/* Not to be had, not stamped yet, or nothing has happened since. */
 	present = flake_horizon_origin();

@@ -122,14 +122,13 @@ lock_briefly(Oid relation, LOCKMODE mode, int64 *left_us)
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
 	int			timeout = LockTimeout;
-	int			wait_ms;
+	volatile int wait_ms = Min(BRIEFLY_MS, *left_us / 1000);
 	volatile bool is_locked = true;
 	instr_time	start;
 	instr_time	waited;
 
-	if (*left_us < 1000)
+	if (wait_ms < 1)
 		return false;
-	wait_ms = Min(BRIEFLY_MS, *left_us / 1000);
 	INSTR_TIME_SET_CURRENT(start);
 	BeginInternalSubTransaction(NULL);
 	PG_TRY();
