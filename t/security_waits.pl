@@ -397,6 +397,17 @@ value($hers, q(BEGIN; SELECT _flake_lock_trees(_flake_guard('public'), '{}', tru
 is(locks_of_others("trees.$_->[0]"), $_->[1], "but with its partitions: $_->[0]") foreach [ 'a', 1 ], [ 'heir', 0 ], [ 'p', 1 ], [ 'p1', 1 ];
 value($hers, 'ROLLBACK');
 
+$node->safe_psql('postgres', 'CREATE SCHEMA hidden; CREATE TABLE hidden.t (id int PRIMARY KEY); GRANT DELETE, REFERENCES ON hidden.t TO mallory;'
+	  . 'CREATE TABLE trees.keyless (a int, b int); CREATE UNIQUE INDEX ON trees.keyless (a, b); GRANT REFERENCES (a) ON trees.keyless TO mallory');
+foreach my $table ('hidden.t', 'trees.keyless')
+{
+	my $oid = value($superuser, "SELECT '$table'::regclass::oid");
+
+	is(code($hers, "SELECT _flake_lock_trees(_flake_guard('public'), '{}', true, ARRAY[$oid]::oid[], '{}', now())"),
+		'42501', "nor to lock a table that she cannot refer to: $table");
+	is(code($hers, "SELECT _flake_guard_relation(_flake_guard('public'), $oid, true)"), '42501', "or name: $table");
+}
+
 #
 # flake_migrate(): types of hers that are made of the row type, and a foreign key of hers
 #

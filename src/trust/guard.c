@@ -371,9 +371,13 @@ flake_check_lockable(Oid relation, LOCKMODE mode)
 	if (mode != AccessShareLock &&
 		!flake_acts_as(GetUserId(), flake_relation_owner(relation)))
 	{
-		AclResult	result = pg_class_aclcheck(relation, GetUserId(),
-											   ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
+		Oid			schema = get_rel_namespace(relation);
+		AclResult	result = flake_schema_aclcheck(schema, GetUserId(), ACL_USAGE);
 
+		if (result != ACLCHECK_OK)
+			aclcheck_error(result, OBJECT_SCHEMA, get_namespace_name(schema));
+		result = pg_class_aclcheck(relation, GetUserId(),
+								   ACL_UPDATE | ACL_DELETE | ACL_TRUNCATE);
 		if (result != ACLCHECK_OK)
 			aclcheck_error(result, get_relkind_objtype(get_rel_relkind(relation)),
 						   get_rel_name(relation));

@@ -10,7 +10,12 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "compat.h"
 #include "fmgr.h"
@@ -21,6 +26,7 @@
 #include "trust/role.h"
 #include "utils/acl.h"
 #include "utils/array.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -45,6 +51,46 @@ mode_of_named(Oid relation)
 		? RowShareLock : AccessShareLock;
 }
 
+/* Whether a foreign key can refer to the columns of an index, and the user may do that. */
+static bool
+may_refer_by(HeapTuple tuple)
+{
+	Form_pg_index index = (Form_pg_index) GETSTRUCT(tuple);
+
+	if (!index->indisunique || !index->indimmediate || !index->indisvalid ||
+		!heap_attisnull(tuple, Anum_pg_index_indpred, NULL) ||
+		!heap_attisnull(tuple, Anum_pg_index_indexprs, NULL))
+		return false;
+	if (pg_class_aclcheck(index->indrelid, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK)
+		return true;
+	for (int i = 0; i < index->indnkeyatts; i++)
+	{
+		if (pg_attribute_aclcheck(index->indrelid, index->indkey.values[i], GetUserId(),
+								  ACL_REFERENCES) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
+static bool
+may_refer_to(Oid table)
+{
+	Relation	indexes = table_open(IndexRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(table));
+	scan = systable_beginscan(indexes, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+		found = may_refer_by(tuple);
+	systable_endscan(scan);
+	table_close(indexes, AccessShareLock);
+	return found;
+}
+
 /*
  * Who may refer to a table can have it locked, with its partitions, by dropping the
  * foreign key; and the owner of a sequence, by ALTER SEQUENCE.
@@ -58,9 +104,9 @@ can_have_locked(Oid relation, Reach reach)
 		return flake_acts_as(GetUserId(), flake_relation_owner(relation));
 	return reach == REACH_PARTITIONS &&
 		(relkind == RELKIND_RELATION || relkind == RELKIND_PARTITIONED_TABLE) &&
-		(pg_class_aclcheck(relation, GetUserId(), ACL_REFERENCES) == ACLCHECK_OK ||
-		 pg_attribute_aclcheck_all(relation, GetUserId(), ACL_REFERENCES,
-								   ACLMASK_ANY) == ACLCHECK_OK);
+		flake_schema_aclcheck(get_rel_namespace(relation), GetUserId(),
+							  ACL_USAGE) == ACLCHECK_OK &&
+		may_refer_to(relation);
 }
 
 /* The list, with those of an array added. */
