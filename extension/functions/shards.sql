@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'flake_attach'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_attach(int, bigint, regclass) IS
-'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; after may be null, for no bound, with a NOTICE if this server knows of none either; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present, 22004 if shard or generator is null, 55000 also if with Citus the shard is for nodes';
+'lets this server mint a shard, from the commit of the transaction on, with ids above after, and above all that it has minted before; after may be null, for no bound; errors: those of flake_detach(), 22003 or 22023 if no id exceeds after at all or at present, 22004 if shard or generator is null, 55000 also if with Citus the shard is for nodes';
 
 CREATE FUNCTION @extschema@.flake_backfill(ts timestamptz, shard int,
     generator regclass DEFAULT '@extschema@.flake_default')
