@@ -68,6 +68,7 @@ BEGIN
     -- flake_migrate(), it is waited for only as long as PostgreSQL needs to interrupt an
     -- autovacuum.
     PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
+                                                                interval '2147483647 ms',
                                                                 nullif(lock_timeout, '0')::interval))::numeric || 's', true);
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);

@@ -183,6 +183,7 @@ BEGIN
         -- be anybody's, such as a type that was made this moment.  So it is not waited for
         -- longer than PostgreSQL needs to interrupt an autovacuum.
         PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
+                                                                    interval '2147483647 ms',
                                                                     nullif(lock_timeout, '0')::interval))::numeric || 's', true);
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         PERFORM set_config('lock_timeout', lock_timeout, true);
