@@ -57,6 +57,7 @@ OBJS = \
 	src/sql/rewind.o \
 	src/sql/settled.o \
 	src/sql/columns.o \
+	src/sql/live_ids.o \
 	src/sql/migrate_all.o \
 	src/sql/sequence_state.o \
 	src/sql/partition.o \

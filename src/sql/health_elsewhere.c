@@ -234,7 +234,7 @@ collect_columns(Look *look)
 
 		if (generator->below == PG_INT64_MAX)
 			continue;
-		foreach(lc, flake_find_columns(generator->sequence, look->function))
+		foreach(lc, flake_find_columns(generator->sequence, look->function, NULL))
 		{
 			const ObjectAddress *address = lfirst(lc);
 			IdColumn   *column = palloc(sizeof(IdColumn));

@@ -30,7 +30,7 @@
 #include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/lease_row.h"
-#include "sql/columns.h"
+#include "sql/live_ids.h"
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
