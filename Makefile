@@ -161,6 +161,7 @@ REGRESS = \
 	shard \
 	backfill \
 	settled \
+	rewind \
 	copies \
 	route \
 	migrate \

@@ -276,6 +276,17 @@ SELECT relation, attribute, shard FROM _flake_health_elsewhere();
 ALTER TABLE copied_2 ALTER id SET DEFAULT flake_id(5, 'copied_id');
 SELECT relation, attribute, shard FROM _flake_health_elsewhere();
 DROP TABLE copied, copied_1;
+-- by the default of a domain, unless that makes something else of ids
+CREATE DOMAIN copied_number AS bigint DEFAULT flake_id(5, 'copied_id');
+CREATE TABLE copied (id copied_number PRIMARY KEY);
+CREATE TABLE copied_1 (PRIMARY KEY (id)) INHERITS (copied);
+INSERT INTO copied VALUES (copy_id(5, '1 hour'));
+INSERT INTO copied_1 VALUES (copy_id(5, '1 hour'));
+SELECT relation, attribute, shard FROM _flake_health_elsewhere() ORDER BY relation;
+ALTER DOMAIN copied_number SET DEFAULT length(flake_to_text(flake_id(5, 'copied_id')));
+SELECT relation, attribute, shard FROM _flake_health_elsewhere() ORDER BY relation;
+DROP TABLE copied, copied_1;
+DROP DOMAIN copied_number;
 -- what inherits from what inherits, on many ways
 CREATE TABLE heir_0 (id bigint);
 SET client_min_messages = error;

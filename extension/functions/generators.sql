@@ -50,7 +50,7 @@ AS 'MODULE_PATHNAME', 'flake_columns'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_columns(regclass) IS
-'the columns that take their default from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
+'the columns that take their default, or that of their domain, from a generator, or own it (ALTER SEQUENCE ... OWNED BY)';
 
 CREATE FUNCTION @extschema@.flake_advance(generator regclass, above bigint)
 RETURNS void

@@ -3,8 +3,8 @@
  * columns.c
  *	  The columns that a generator's ids go into.
  *
- * The catalogs know which columns have a default that mints from a generator,
- * and which own it.  No name is resolved on the way: see trust/search.c for why.
+ * The catalogs know which columns have a default that mints from a generator, or
+ * are of a domain that has one, and which own it.  No name is resolved on the way: see trust/search.c for why.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -18,6 +18,7 @@
 #include "access/table.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_depend.h"
 #include "catalog/pg_proc.h"
@@ -123,8 +124,76 @@ add_column_of_default(List *columns, Oid attrdef, Snapshot snapshot)
 }
 
 /*
- * The list, with the columns added whose defaults depend on an object, in a snapshot,
- * or now if that is NULL.
+ * Whether a column of a domain takes its default from that, in a snapshot, or now if
+ * that is NULL: it has no other one, and is in a relation that rows are put into.
+ * What a view has is put into the columns of its tables, which are of the domain, too.
+ */
+static bool
+takes_default_of_domain(Oid domain, Oid relation, int16 attribute, Snapshot snapshot)
+{
+	char		relkind = get_rel_relkind(relation);
+	Relation	pg_attribute;
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		takes = false;
+
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE &&
+		relkind != RELKIND_FOREIGN_TABLE)
+		return false;
+	pg_attribute = table_open(AttributeRelationId, AccessShareLock);
+	ScanKeyInit(&keys[0], Anum_pg_attribute_attrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation));
+	ScanKeyInit(&keys[1], Anum_pg_attribute_attnum, BTEqualStrategyNumber,
+				F_INT2EQ, Int16GetDatum(attribute));
+	scan = systable_beginscan(pg_attribute, AttributeRelidNumIndexId, true, snapshot,
+							  2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_attribute form = (Form_pg_attribute) GETSTRUCT(tuple);
+
+		takes = form->atttypid == domain && !form->atthasdef &&
+			form->attidentity == '\0';
+	}
+	systable_endscan(scan);
+	table_close(pg_attribute, AccessShareLock);
+	return takes;
+}
+
+/*
+ * The list, with the columns added that take their defaults from a domain.  A domain
+ * over this one has a default of its own, which is a copy, or no default.
+ */
+static List *
+add_columns_of_domain(List *columns, Oid domain, Snapshot snapshot)
+{
+	Relation	pg_depend = table_open(DependRelationId, AccessShareLock);
+	ScanKeyData keys[2];
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&keys[0], Anum_pg_depend_refclassid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(TypeRelationId));
+	ScanKeyInit(&keys[1], Anum_pg_depend_refobjid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(domain));
+	scan = systable_beginscan(pg_depend, DependReferenceIndexId, true, snapshot,
+							  2, keys);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
+
+		if (depend->classid == RelationRelationId && depend->objsubid > 0 &&
+			takes_default_of_domain(domain, depend->objid, depend->objsubid, snapshot))
+			columns = add_column(columns, depend->objid, depend->objsubid);
+	}
+	systable_endscan(scan);
+	table_close(pg_depend, AccessShareLock);
+	return columns;
+}
+
+/*
+ * The list, with the columns added whose defaults, or those of their domains, depend on
+ * an object, in a snapshot, or now if that is NULL.
  */
 static List *
 add_defaults(List *columns, Oid class, Oid object, Snapshot snapshot)
@@ -146,6 +215,9 @@ add_defaults(List *columns, Oid class, Oid object, Snapshot snapshot)
 
 		if (depend->classid == AttrDefaultRelationId)
 			columns = add_column_of_default(columns, depend->objid, snapshot);
+		else if (depend->classid == TypeRelationId &&
+				 get_typtype(depend->objid) == TYPTYPE_DOMAIN)
+			columns = add_columns_of_domain(columns, depend->objid, snapshot);
 	}
 	systable_endscan(scan);
 	table_close(pg_depend, AccessShareLock);

@@ -56,7 +56,7 @@ PG_FUNCTION_INFO_V1(flake_health_elsewhere);
 /* So many tables are looked at, those that were created last. */
 #define NEWEST_TABLES		1000
 
-/* A default that takes more bytes than this in pg_attrdef is not looked at. */
+/* A default that takes more bytes than this in a catalog is not looked at. */
 #define LONGEST_DEFAULT		8192
 
 /* A generator that has minted since the server started. */
@@ -339,7 +339,7 @@ static bool
 has_ids(Look *look, Relation rel, AttrNumber attribute, bool is_child)
 {
 	if (is_child)
-		return !TupleDescAttr(RelationGetDescr(rel), attribute - 1)->atthasdef;
+		return !flake_has_default(rel, attribute);
 	return flake_gets_plain_ids(rel, attribute, look->function, LONGEST_DEFAULT);
 }
 

@@ -202,7 +202,8 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 	(void) flake_generator_layout(sequence, function, false, &layout);
 	read_uuid = flake_layout_is_uuid(&layout) ? flake_uuidv7_read : NULL;
 
-	foreach(lc, flake_find_columns(sequence, function, NULL))
+	/* ALTER DOMAIN could have changed defaults since. */
+	foreach(lc, flake_find_columns(sequence, function, live_tables->snapshot))
 	{
 		ObjectAddress *column = lfirst(lc);
 		ToLock	   *table = find_table(live_tables->tables, column->objectId);

@@ -9,13 +9,17 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
 #include "trust/plain_ids.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 /* For looking for calls of the extension's functions, but for one. */
 typedef struct OwnCalls
@@ -36,22 +40,60 @@ calls_own(Node *node, OwnCalls *calls)
 	return expression_tree_walker(node, calls_own, calls);
 }
 
+/*
+ * The default of a domain, a pg_node_tree; NULL if it has none, or the type is no
+ * domain.
+ */
+static char *
+default_of_domain(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	char	   *nodes = NULL;
+	bool		is_null;
+	Datum		value;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	value = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &is_null);
+	if (!is_null && ((Form_pg_type) GETSTRUCT(tuple))->typtype == TYPTYPE_DOMAIN)
+		nodes = TextDatumGetCString(value);
+	ReleaseSysCache(tuple);
+	return nodes;
+}
+
+/* The default of a column, also that of its domain, or NULL. */
+static char *
+default_of_column(Relation rel, AttrNumber attribute)
+{
+	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+
+	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
+	{
+		if (constr->defval[i].adnum == attribute)
+			return constr->defval[i].adbin;
+	}
+	return form->attidentity == '\0' ? default_of_domain(form->atttypid) : NULL;
+}
+
+bool
+flake_has_default(Relation rel, AttrNumber attribute)
+{
+	return default_of_column(rel, attribute) != NULL;
+}
+
 bool
 flake_gets_plain_ids(Relation rel, AttrNumber attribute, Oid function, Size longest)
 {
-	TupleConstr *constr = RelationGetDescr(rel)->constr;
+	char	   *nodes = default_of_column(rel, attribute);
 	OwnCalls	calls = {0};
 	Node	   *value = NULL;
 
 	calls.extension = getExtensionOfObject(ProcedureRelationId, function);
-	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
-	{
-		if (constr->defval[i].adnum != attribute)
-			continue;
-		if (strlen(constr->defval[i].adbin) > longest)
-			return false;
-		value = stringToNode(constr->defval[i].adbin);
-	}
+	if (nodes != NULL && strlen(nodes) > longest)
+		return false;
+	if (nodes != NULL)
+		value = stringToNode(nodes);
 	for (calls.topmost = value; calls.topmost != NULL;)
 	{
 		if (IsA(calls.topmost, RelabelType))

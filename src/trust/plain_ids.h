@@ -15,9 +15,12 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Whether a column has a default, of its own or of its domain.  The relation is locked. */
+extern bool flake_has_default(Relation rel, AttrNumber attribute);
+
 /*
  * Whether a column gets ids as they are, cast to its type, if it gets any by its
- * default; and not such as flake_to_text() or flake_seal() make of them.  False for
+ * default, or that of its domain; and not such as flake_to_text() or flake_seal() make of them.  False for
  * a default whose nodes take more than longest bytes as text.  The relation is
  * locked; function is one of the extension's.
  */

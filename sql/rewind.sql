@@ -1,0 +1,53 @@
+--
+-- flake_rewind(): which ids in use it knows of.
+--
+SELECT flake_create_generator('part_id', 'seq:63');
+CREATE TABLE part (id bigint DEFAULT flake_id(0, 'part_id'), what text);
+
+-- Those of a column whose domain has the default, and of domains over that, which copy it
+CREATE DOMAIN part_number AS bigint DEFAULT flake_id(0, 'part_id');
+CREATE DOMAIN bolt_number AS part_number CHECK (VALUE > 0);
+CREATE DOMAIN no_number AS part_number DEFAULT NULL;
+CREATE TABLE bolt (id part_number NOT NULL, what text);
+CREATE TABLE nut (id bolt_number, what text) PARTITION BY RANGE (id);
+CREATE TABLE nut_1 PARTITION OF nut FOR VALUES FROM (1) TO (1000000);
+CREATE TABLE screw (what text, gone part_number);
+ALTER TABLE screw DROP gone, ADD id part_number;
+-- but not where there is another default, or nothing takes it
+CREATE TABLE other (a part_number DEFAULT 5, b part_number DEFAULT NULL, c part_number GENERATED ALWAYS AS (1) STORED,
+                    d part_number[], e no_number, f bigint);
+CREATE TYPE pair AS (a part_number, b part_number);
+CREATE TABLE pairs (p pair);
+CREATE TABLE typed OF pair;
+CREATE VIEW view AS SELECT id FROM bolt;
+SELECT c.* FROM flake_columns('part_id') AS c ORDER BY c::text COLLATE "C";
+INSERT INTO part DEFAULT VALUES RETURNING id;
+INSERT INTO bolt (what) SELECT 'bolt' FROM generate_series(1, 5) RETURNING id;
+INSERT INTO nut (what) VALUES ('nut') RETURNING id;
+INSERT INTO screw (what) VALUES ('screw') RETURNING id;
+\x on
+SELECT * FROM attempt($$SELECT flake_rewind('part_id', 1)$$);
+DELETE FROM screw;
+SELECT detail, hint FROM attempt($$SELECT flake_rewind('part_id', 1)$$);
+DELETE FROM nut;
+SELECT detail, hint FROM attempt($$SELECT flake_rewind('part_id', 1)$$);
+DELETE FROM bolt WHERE id > 4;
+\x off
+SELECT flake_rewind('part_id', 4);
+INSERT INTO bolt (what) VALUES ('bolt') RETURNING id;
+-- what makes something else of ids cannot be searched there either
+CREATE DOMAIN part_code AS text DEFAULT flake_to_text(flake_id(0, 'part_id'));
+CREATE TABLE coded (id part_code);
+SELECT * FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+ALTER TABLE coded ALTER id SET DEFAULT 'a';
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+-- the extension's own generators
+CREATE DOMAIN default_number AS bigint DEFAULT flake_id(1);
+CREATE DOMAIN default_uuid AS uuid DEFAULT flake_uuidv7();
+CREATE TABLE defaults (id default_number, u default_uuid);
+SELECT * FROM flake_columns() WHERE relation = 'defaults'::regclass;
+SELECT * FROM flake_columns('flake_default_uuidv7') WHERE relation = 'defaults'::regclass;
+DROP TABLE part, bolt, nut, screw, other, pairs, typed, coded, defaults CASCADE;
+DROP TYPE pair;
+DROP DOMAIN part_number, bolt_number, no_number, part_code, default_number, default_uuid CASCADE;
+DROP SEQUENCE part_id;
