@@ -273,7 +273,30 @@ $node->safe_psql(
 	DROP TABLE trap.t;
 	CREATE TABLE trap.t (id bigint DEFAULT trap.flake_id(1));
 });
-unlike(rewind(), qr/ERROR/, 'flake_rewind() leaves out temporary tables of others');
+my $warning = rewind();
+unlike($warning, qr/ERROR/, 'flake_rewind() leaves out temporary tables of others');
+like(
+	$warning,
+	qr/^(?:psql:\S+ )?WARNING:  01000: generator "flake_default" may have ids in temporary tables of other sessions$.*^DETAIL:  These were not searched: pg_temp_\d+\.mine\.$/ms,
+	'but says so');
+
+# Nor one that inherits from a table that it searches, and has no default.
+$session->query_safe(
+	'DROP TABLE mine; CREATE TEMPORARY TABLE heir () INHERITS (trap.t); ALTER TABLE heir ALTER id DROP DEFAULT; SELECT trap.flake_id(1)');
+$warning = rewind();
+unlike($warning, qr/ERROR/, 'nor are those in the way that inherit from its tables');
+like($warning, qr/^DETAIL:  These were not searched: pg_temp_\d+\.heir\.$/m, 'which it names, too');
+
+# Many of them are not all named; alone they are no table to be searched.
+$session->query_safe('DROP TABLE heir');
+$node->safe_psql('victim', 'DROP TABLE trap.t');
+$session->query_safe(
+	join '; ', map { "CREATE TEMPORARY TABLE mine$_ (id bigint DEFAULT trap.flake_id(1))" } 1 .. 12);
+$session->query_safe('INSERT INTO mine1 VALUES (DEFAULT)');
+like(
+	rewind(),
+	qr/^DETAIL:  These were not searched: pg_temp_\d+\.mine1, .*mine10 and 2 more\.$.*ERROR:  55000: cannot tell which ids of generator "flake_default" are in use$.*^DETAIL:  Only columns of other sessions' temporary tables take their defaults from it\.$/ms,
+	'ten of them are named');
 $session->quit;
 
 # A template for shards can have traps in its schema, for the function that makes

@@ -73,6 +73,13 @@ find_table(List *tables, Oid relation)
 	return NULL;
 }
 
+/* Whether it is another session's temporary table, which only that one can read. */
+static bool
+is_unread(Oid relation)
+{
+	return isOtherTempNamespace(get_rel_namespace(relation));
+}
+
 /*
  * The list, with the tables added that are to be searched and are not in it: in a
  * snapshot, or now if that is NULL.
@@ -86,8 +93,7 @@ add_tables(List *tables, Oid sequence, Oid function, Snapshot snapshot)
 	{
 		Oid			relation = ((ObjectAddress *) lfirst(lc))->objectId;
 
-		if (!isOtherTempNamespace(get_rel_namespace(relation)) &&
-			find_table(tables, relation) == NULL)
+		if (!is_unread(relation) && find_table(tables, relation) == NULL)
 			tables = flake_add_to_lock(tables, relation, AccessShareLock, REACH_HEIRS);
 	}
 	return tables;
@@ -190,6 +196,20 @@ flake_lock_live_ids(Oid sequence, Oid function)
 	};
 }
 
+/* The list, with those of the tables added that are unread, which may be in it. */
+static List *
+add_unread(List *unread, const List *relations)
+{
+	ListCell   *lc;
+
+	foreach(lc, relations)
+	{
+		if (is_unread(lfirst_oid(lc)))
+			unread = lappend_oid(unread, lfirst_oid(lc));
+	}
+	return unread;
+}
+
 LiveIds
 flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oid function)
 {
@@ -209,6 +229,9 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 		ToLock	   *table = find_table(live_tables->tables, column->objectId);
 		Relation	rel;
 
+		live.unread = add_unread(live.unread, table == NULL
+								 ? list_make1_oid(column->objectId) : table->members);
+
 		/*
 		 * What is dropped meanwhile takes its ids along.  What is made, and
 		 * gets rows of the others, is not what the snapshot shows.
@@ -223,6 +246,8 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 						  &live);
 		relation_close(rel, NoLock);
 	}
+	list_sort(live.unread, list_oid_cmp);
+	list_deduplicate_oid(live.unread);
 	UnregisterSnapshot(live_tables->snapshot);
 	return live;
 }

@@ -90,6 +90,43 @@ advice(const Generator *generator, int64 below, int64 id, int64 horizon)
 	return text.data;
 }
 
+/* Of more shards or tables than these only the number is told. */
+#define MAX_NAMED	10
+
+/* WARNING if there are tables that can have ids and cannot be read. */
+static void
+warn_of_unread(Oid sequence, List *unread, int64 below)
+{
+	StringInfoData names;
+	int			count = 0;
+	ListCell   *lc;
+
+	if (unread == NIL)
+		return;
+	initStringInfo(&names);
+	foreach(lc, unread)
+	{
+		char	   *name = get_rel_name(lfirst_oid(lc));
+		char	   *schema = get_namespace_name(get_rel_namespace(lfirst_oid(lc)));
+
+		if (name == NULL || schema == NULL)
+			continue;			/* dropped meanwhile */
+		if (count++ < MAX_NAMED)
+			appendStringInfo(&names, "%s%s", count > 1 ? ", " : "",
+							 quote_qualified_identifier(schema, name));
+	}
+	if (count == 0)
+		return;
+	if (count > MAX_NAMED)
+		appendStringInfo(&names, " and %d more", count - MAX_NAMED);
+	ereport(WARNING,
+			(errmsg("generator \"%s\" may have ids in temporary tables of other sessions",
+					get_rel_name(sequence)),
+			 errdetail("These were not searched: %s.", names.data),
+			 errhint("Ids above %lld in them could be minted again. End these sessions before such rows get into other tables.",
+					 (long long) below)));
+}
+
 /* ERROR if an id above a bound is in use, as far as can be known. */
 static void
 check_live_ids(Oid sequence, const LiveTables *tables, int64 below, int64 horizon,
@@ -97,12 +134,15 @@ check_live_ids(Oid sequence, const LiveTables *tables, int64 below, int64 horizo
 {
 	LiveIds		live = flake_find_live_ids(sequence, tables, below, function);
 
+	warn_of_unread(sequence, live.unread, below);
 	if (live.columns == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot tell which ids of generator \"%s\" are in use",
 						get_rel_name(sequence)),
-				 errdetail("No column takes its default from it."),
+				 live.unread == NIL
+				 ? errdetail("No column takes its default from it.")
+				 : errdetail("Only columns of other sessions' temporary tables take their defaults from it."),
 				 errhint("If no id above %lld is in use, pass force => true.",
 						 (long long) below)));
 	if (live.column != NULL)
@@ -177,9 +217,6 @@ rewind_slot(Slot *slot, void *arg)
 	if (is_above(slot, rewind) && slot->key.database != InvalidOid)
 		flake_slot_rewind(slot, rewind->value);
 }
-
-/* The shards that are named; of more than these only the number is told. */
-#define MAX_NAMED	10
 
 /*
  * The shards of the generator whose bounds are above, or with leases those that
