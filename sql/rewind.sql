@@ -47,7 +47,64 @@ CREATE DOMAIN default_uuid AS uuid DEFAULT flake_uuidv7();
 CREATE TABLE defaults (id default_number, u default_uuid);
 SELECT * FROM flake_columns() WHERE relation = 'defaults'::regclass;
 SELECT * FROM flake_columns('flake_default_uuidv7') WHERE relation = 'defaults'::regclass;
-DROP TABLE part, bolt, nut, screw, other, pairs, typed, coded, defaults CASCADE;
+DROP TABLE coded;
+
+-- Nor are ids that the transaction itself has minted in a row that could be found
+\x on
+SELECT * FROM attempt($$SELECT flake_rewind('part_id', flake_id(0, 'part_id') - 1)$$);
+\x off
+BEGIN;
+INSERT INTO part DEFAULT VALUES;
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
+-- also after what was looked up of it is forgotten
+DISCARD PLANS;
+ALTER SEQUENCE part_id OWNED BY part.id;
+SELECT flake_create_generator('another_id', 'seq:63');
+SELECT flake_id(0, 'another_id');
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
+ROLLBACK;
+BEGIN;
+SAVEPOINT s;
+SELECT flake_id(0, 'part_id') > 5 AS minted;
+ROLLBACK TO s;
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
+ROLLBACK;
+-- with time, and of the extension's own; 22023 would be a horizon that is not above
+SELECT flake_create_generator('timed_id');
+CREATE TABLE timed (id bigint DEFAULT flake_id(1, 'timed_id'), own bigint DEFAULT flake_id(1), u uuid DEFAULT flake_uuidv7(1));
+BEGIN;
+INSERT INTO timed DEFAULT VALUES;
+SELECT g.name, a.code FROM (VALUES ('timed_id'), ('flake_default'), ('flake_default_uuidv7')) AS g (name),
+    attempt(format('SELECT flake_rewind(%L, flake_upper(now() + interval ''1 hour'', flake_layout_of(%1$L)))', g.name)) AS a;
+COMMIT;
+-- who has only looked at it, or backfilled, has minted nothing
+SELECT flake_detach(2, 'timed_id') IS NOT NULL;
+BEGIN;
+SELECT flake_would_exceed('timed_id', 1, 1), flake_backfill(now() - interval '1 day', 2, 'timed_id') > 0 AS backfilled;
+SELECT code FROM attempt($$SELECT flake_rewind('timed_id', flake_upper(now() + interval '1 hour', flake_layout_of('timed_id')))$$);
+COMMIT;
+-- many generators at a time: in doubt it is refused
+BEGIN;
+CREATE FUNCTION mint_many(count int) RETURNS void LANGUAGE sql AS $$
+    SELECT flake_id(0, flake_create_generator('many_' || i)) FROM generate_series(1, count) AS i
+$$;
+SELECT mint_many(4);
+SELECT flake_rewind('part_id', 5);
+SELECT flake_id(0, flake_create_generator('many_5'));
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
+ROLLBACK;
+BEGIN;
+INSERT INTO part SELECT FROM generate_series(1, 5);
+COMMIT;
+-- force
+BEGIN;
+SELECT max(id) AS id FROM part \gset
+SELECT flake_id(0, 'part_id') - :id AS one;
+SELECT flake_rewind('part_id', :id, force => true);
+SELECT flake_id(0, 'part_id') - :id AS one;
+COMMIT;
+
+DROP TABLE part, bolt, nut, screw, other, pairs, typed, defaults, timed CASCADE;
 DROP TYPE pair;
 DROP DOMAIN part_number, bolt_number, no_number, part_code, default_number, default_uuid CASCADE;
-DROP SEQUENCE part_id;
+DROP SEQUENCE part_id, timed_id;

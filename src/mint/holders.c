@@ -94,6 +94,22 @@ flake_holder_begin(Oid generator, int32 shard)
 	return holds++;
 }
 
+bool
+flake_holder_may_hold(Oid generator)
+{
+	Holder	   *holder;
+
+	if (holds == 0)
+		return false;
+	holder = my_holder();
+	for (int i = 0; i < holds; i++)
+	{
+		if (holder->key[i].generator == generator)
+			return true;
+	}
+	return pg_atomic_read_u32(&holder->overflow) != 0;
+}
+
 void
 flake_holder_set(int entry, int64 above)
 {

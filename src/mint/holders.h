@@ -26,6 +26,12 @@
  */
 extern int	flake_holder_begin(Oid generator, int32 shard);
 
+/*
+ * Whether this session's transaction has registered to mint from a generator of this
+ * database, any shard of it; true, too, if it has registered more than fits.
+ */
+extern bool flake_holder_may_hold(Oid generator);
+
 /* Lets an entry say what all ids of the transaction are above. */
 extern void flake_holder_set(int entry, int64 above);
 

@@ -21,8 +21,10 @@
 #include "catalog/namespace.h"
 #include "fmgr.h"
 #include "layout/layout.h"
+#include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
+#include "mint/holders.h"
 #include "mint/horizon.h"
 #include "mint/horizon_page.h"
 #include "mint/settled.h"
@@ -154,6 +156,23 @@ check_live_ids(Oid sequence, const LiveTables *tables, int64 below, int64 horizo
 						   live.column, (long long) live.id),
 				 errhint("%s", advice(flake_generator_look(sequence, function),
 									  below, live.id, horizon))));
+}
+
+/*
+ * ERROR if this transaction has minted from the generator.  Its ids may be in no row
+ * yet, or in one of this command, which no search sees.
+ */
+static void
+check_own_ids(Oid sequence, int64 below, Oid function)
+{
+	if (flake_holder_may_hold(flake_generator_key(sequence, function)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("cannot rewind generator \"%s\" in a transaction that has minted ids",
+						get_rel_name(sequence)),
+				 errdetail("Ids that are in no row yet cannot be found."),
+				 errhint("Commit first. If no id above %lld is in use, pass force => true.",
+						 (long long) below)));
 }
 
 /* ERROR if somebody may have read on after a bound that the ids go below. */
@@ -323,7 +342,10 @@ flake_rewind(PG_FUNCTION_ARGS)
 	if (force)
 		LockRelationOid(sequence, AccessExclusiveLock);
 	else
+	{
+		check_own_ids(sequence, below, function);
 		tables = flake_lock_live_ids(sequence, function);
+	}
 
 	generator = flake_generator_look(sequence, function);
 	rewind.generator = generator->key;
