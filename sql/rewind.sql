@@ -83,13 +83,18 @@ BEGIN;
 SELECT flake_would_exceed('timed_id', 1, 1), flake_backfill(now() - interval '1 day', 2, 'timed_id') > 0 AS backfilled;
 SELECT code FROM attempt($$SELECT flake_rewind('timed_id', flake_upper(now() + interval '1 hour', flake_layout_of('timed_id')))$$);
 COMMIT;
+-- what the transaction has changed comes back when it is undone
+BEGIN;
+DELETE FROM part;
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
+ROLLBACK;
 -- many generators at a time: in doubt it is refused
 BEGIN;
 CREATE FUNCTION mint_many(count int) RETURNS void LANGUAGE sql AS $$
     SELECT flake_id(0, flake_create_generator('many_' || i)) FROM generate_series(1, count) AS i
 $$;
 SELECT mint_many(4);
-SELECT flake_rewind('part_id', 5);
+SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
 SELECT flake_id(0, flake_create_generator('many_5'));
 SELECT code, message FROM attempt($$SELECT flake_rewind('part_id', 5)$$);
 ROLLBACK;

@@ -117,8 +117,8 @@ like(outcome($open, 'SELECT flake_id(4096)'), qr/^55000/, 'the upper half must b
 value($open, 'SELECT flake_attach(4096)');
 is(outcome($_, 'SELECT flake_shard(flake_id(4096))'), 4096, 'to be minted') foreach $open, $admin;
 value($admin, "BEGIN; SAVEPOINT s; SELECT flake_detach($_); SELECT flake_backfill('2024-01-01Z', $_); ROLLBACK TO s; COMMIT")
-  foreach 4097, 6;
-like(outcome($open, "SELECT flake_id($_)"), qr/^55000/, 'not when it was backfilled, and that is undone') foreach 4097, 6;
+  foreach 4097, 5000;
+like(outcome($open, "SELECT flake_id($_)"), qr/^55000/, 'not when it was backfilled, and that is undone') foreach 4097, 5000;
 is(value($open, q(SELECT shard FROM flake_lease('a'))), 8191, 'leases are of the upper half');
 value($open, q(SELECT flake_create_generator('small', 'ts:41 shard:1 seq:10 epoch=2026-01-01')));
 is(outcome($open, q(SELECT shard FROM flake_lease('a', generator => 'small'))), 1, 'also in a small layout');

@@ -159,20 +159,29 @@ check_live_ids(Oid sequence, const LiveTables *tables, int64 below, int64 horizo
 }
 
 /*
- * ERROR if this transaction has minted from the generator.  Its ids may be in no row
- * yet, or in one of this command, which no search sees.
+ * ERROR if this transaction has minted from the generator, or has changed anything.
+ * Its ids may be in no row yet, or in one of this command, which no search sees; and
+ * what it has deleted comes back if it is rolled back, as the old horizon does not.
  */
 static void
-check_own_ids(Oid sequence, int64 below, Oid function)
+check_own_transaction(Oid sequence, int64 below, Oid function)
 {
-	if (flake_holder_may_hold(flake_generator_key(sequence, function)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("cannot rewind generator \"%s\" in a transaction that has minted ids",
-						get_rel_name(sequence)),
-				 errdetail("Ids that are in no row yet cannot be found."),
-				 errhint("Commit first. If no id above %lld is in use, pass force => true.",
-						 (long long) below)));
+	bool		has_minted = flake_holder_may_hold(flake_generator_key(sequence, function));
+
+	if (!has_minted && !TransactionIdIsValid(GetTopTransactionIdIfAny()))
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 has_minted
+			 ? errmsg("cannot rewind generator \"%s\" in a transaction that has minted ids",
+					  get_rel_name(sequence))
+			 : errmsg("cannot rewind generator \"%s\" in a transaction that has changed something",
+					  get_rel_name(sequence)),
+			 has_minted
+			 ? errdetail("Ids that are in no row yet cannot be found.")
+			 : errdetail("Rows that it has deleted come back if it is rolled back. The generator would not."),
+			 errhint("Commit first. If no id above %lld is in use, pass force => true.",
+					 (long long) below)));
 }
 
 /* ERROR if somebody may have read on after a bound that the ids go below. */
@@ -343,7 +352,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 		LockRelationOid(sequence, AccessExclusiveLock);
 	else
 	{
-		check_own_ids(sequence, below, function);
+		check_own_transaction(sequence, below, function);
 		tables = flake_lock_live_ids(sequence, function);
 	}
 
