@@ -36,6 +36,8 @@ FROM (SELECT flake_backfill('2020-01-01Z', 7901) AS id FROM generate_series(1, 1
 SELECT flake_detach(7902) > 0 AS bound;
 BEGIN;
 SELECT flake_backfill('2020-01-01Z', 7902) AS first \gset
+SAVEPOINT s;
+ROLLBACK TO s;
 ROLLBACK;
 SELECT flake_backfill('2020-01-01Z', 7902) = :first AS "the same";
 SELECT flake_backfill('2020-01-01Z', 7902) - :first AS "one more";
@@ -73,6 +75,7 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT flake_decode(flake_backfill('2019-06-01Z', 3, 'backfilled'), flake_layout_of('backfilled'));
 SELECT flake_shard(flake_backfill('2020-01-04Z', 7902)), flake_shard(flake_backfill('2020-01-04Z', 7901)),
        flake_sequence(flake_backfill('2019-06-01Z', 3, 'backfilled'), flake_layout_of('backfilled'));
+SELECT flake_shard(flake_backfill('2020-01-04Z', shard)) FROM unnest('{7901, 7902, 7901}'::int[]) AS shard;
 COMMIT;
 SELECT generator, shard, flake_timestamp(backfilled, flake_layout_of(generator)) FROM flake_shards WHERE shard IN (3, 7901, 7902) ORDER BY shard;
 
@@ -95,6 +98,12 @@ SELECT * FROM attempt($$SELECT flake_backfill(clock_timestamp(), 7902)$$);
 SELECT flake_backfill(latest(7901), 7901) AS last \gset
 SELECT flake_detach(7901) >= :last AS bound;
 SELECT flake_backfill(latest(7901), 7901) > :last AS "goes on";
+-- in the same transaction: the row has it at once
+BEGIN;
+SELECT flake_backfill(latest(7901), 7901) AS last \gset
+SELECT flake_detach(7901) >= :last AS bound;
+SELECT backfilled = :last AS written FROM flake_shards WHERE shard = 7901;
+COMMIT;
 -- attached in a subtransaction that is undone
 BEGIN;
 SELECT flake_backfill(latest(7901), 7901) AS last \gset
