@@ -66,6 +66,9 @@ my $main = start_server(
 	allows_streaming => 1,
 	sql => q(
 CREATE EXTENSION flakeid;
+SELECT flake_id(0);
+DROP EXTENSION flakeid;
+CREATE EXTENSION flakeid;
 SELECT flake_create_generator('part_number', 'segment'), flake_create_generator('photo_id');
 CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(0, 'part_number'));
 INSERT INTO part DEFAULT VALUES;
