@@ -467,6 +467,7 @@ send_query($four, "SELECT flake_detach_all('waited_2')");
 wait_for_waiters($main, 2, "locktype = 'advisory'");
 is((ask($one, "SET LOCAL statement_timeout = '20s'; SELECT flake_detach_all()"))[1],
 	'', 'it does not wait for who waits for its transaction');
+is(value($one, 'SHOW lock_timeout'), 0, 'and its lock_timeout stays as it is');
 ask($one, 'ROLLBACK');
 is((get_answer($_))[1], '', 'nor do these wait for ever') foreach $three, $four;
 ask($one, 'DROP SEQUENCE waited_1, waited_2');
