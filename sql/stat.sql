@@ -45,9 +45,8 @@ RESET flakeid.max_wait;
 SHOW flakeid.max_wait;
 -- a shard's numbers begin with 0, also where those of a dropped generator were
 SELECT flake_create_generator('slow', 'ts:40 shard:22 seq:1 epoch=2020-01-01 unit=10ms');
-SELECT count(*) FROM generate_series(0, 19) AS shard, flake_ids(shard, 3000, 'slow');
-SELECT count(*) FROM generate_series(0, 19) AS shard, flake_ids(shard, 10, 'slow');
-SELECT bool_and(waits > 0 AND wait_time > interval '0') AS waited FROM flake_stat WHERE generator = 'slow'::regclass AND shard = 0;
+SELECT count(*) FROM generate_series(0, 4) AS shard, unnest('{3000, 20}'::int[]) AS n, flake_ids(shard, n, 'slow');
+SELECT sum(waits) > 0 AS waited FROM flake_stat WHERE generator = 'slow'::regclass;
 DROP SEQUENCE slow;
 SELECT count(flake_id(n)) FROM generate_series(2010, 2029) n;
 SELECT count(*), sum(issued) AS issued, sum(waits) AS waits, sum(wait_time) AS wait_time FROM flake_stat WHERE shard BETWEEN 2010 AND 2029;
