@@ -66,14 +66,22 @@ my $main = start_server(
 	allows_streaming => 1,
 	sql => q(
 CREATE EXTENSION flakeid;
-SELECT flake_id(0);
-DROP EXTENSION flakeid;
-CREATE EXTENSION flakeid;
 SELECT flake_create_generator('part_number', 'segment'), flake_create_generator('photo_id');
 CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(0, 'part_number'));
 INSERT INTO part DEFAULT VALUES;
 SELECT flake_detach(17), flake_id(5), flake_id(5, 'photo_id');
 SELECT flake_create_generator('unused', 'segment');
+));
+
+# An extension that was created again, and whose generator nobody has used since.
+$main->safe_psql('postgres', 'CREATE DATABASE again');
+$main->safe_psql(
+	'again', q(
+CREATE EXTENSION flakeid;
+SELECT flake_id(17);
+DROP EXTENSION flakeid;
+CREATE EXTENSION flakeid;
+INSERT INTO flake_shard_state VALUES ('flake_default', 17, false, NULL, now());
 ));
 
 $main->backup('base');
@@ -99,6 +107,8 @@ is($back->safe_psql('postgres', 'SELECT count(*) FROM part'),
 is( restored($back),
 	"flake_default|f|t\npart_number|t|f\nunused|t|f",
 	'what was restored is found, without a use of it');
+is(restored($back, 'again'),
+	'flake_default|f|t', 'also where the extension was created again before');
 my $insert = 'INSERT INTO part DEFAULT VALUES';
 like(messages($back, $insert), $numbers, 'the first use of numbers says so');
 like(messages($back, "SELECT flake_id(0, 'unused')"),
