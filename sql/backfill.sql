@@ -70,12 +70,14 @@ SELECT shard, state, flake_timestamp(backfilled) FROM flake_shards WHERE shard B
 
 -- whatever the snapshot is, several shards, several generators
 SELECT flake_create_generator('backfilled', 'ts:41 shard:5 seq:17 epoch=2020-01-01 start=zero');
-SELECT flake_detach(3, 'backfilled') > 0 AS bound;
+SELECT flake_create_generator('later', 'ts:41 shard:5 seq:17 epoch=2021-01-01');
+SELECT flake_detach(3, 'backfilled') > 0 AND flake_detach(3, 'later') > 0 AS bound;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT flake_decode(flake_backfill('2019-06-01Z', 3, 'backfilled'), flake_layout_of('backfilled'));
 SELECT flake_shard(flake_backfill('2020-01-04Z', 7902)), flake_shard(flake_backfill('2020-01-04Z', 7901)),
        flake_sequence(flake_backfill('2019-06-01Z', 3, 'backfilled'), flake_layout_of('backfilled'));
 SELECT flake_shard(flake_backfill('2020-01-04Z', shard)) FROM unnest('{7901, 7902, 7901}'::int[]) AS shard;
+SELECT flake_timestamp(flake_backfill('2020-06-01Z', 3, g), flake_layout_of(g)) FROM unnest('{backfilled, later, backfilled}'::regclass[]) AS g;
 COMMIT;
 SELECT generator, shard, flake_timestamp(backfilled, flake_layout_of(generator)) FROM flake_shards WHERE shard IN (3, 7901, 7902) ORDER BY shard;
 
@@ -156,6 +158,15 @@ SET ROLE flake_minter;
 SELECT flake_shard(flake_backfill(latest(7901), 7901)) AS "with UPDATE and USAGE";
 RESET ROLE;
 REVOKE UPDATE ON SEQUENCE flake_default FROM flake_minter;
+ALTER ROLE flake_minter SUPERUSER;
+BEGIN;
+SET LOCAL ROLE flake_minter;
+SELECT flake_shard(flake_backfill(latest(7901), 7901)) AS "as superuser";
+RESET ROLE;
+ALTER ROLE flake_minter NOSUPERUSER;
+SET LOCAL ROLE flake_minter;
+SELECT code, message FROM attempt($$SELECT flake_backfill(latest(7901), 7901)$$);
+COMMIT;
 REVOKE EXECUTE ON FUNCTION attempt FROM flake_minter;
 DROP ROLE flake_minter;
 
@@ -184,7 +195,7 @@ SELECT after >= :last AS bound, backfilled FROM flake_shards WHERE generator = '
 SELECT flake_attach(5, generator => 'copied_old');
 SELECT flake_id(5, 'copied_old') > :last AS above;
 
-DROP SEQUENCE copied_old, numbers;
+DROP SEQUENCE copied_old, later, numbers;
 DROP TABLE item, old;
 DROP FUNCTION latest(int);
 SET client_min_messages = warning;
