@@ -110,6 +110,11 @@ SELECT flake_release('a', 'moved');
 SELECT shard FROM flake_lease('a', generator => 'moved');
 SELECT code FROM attempt($$SELECT flake_lease('b', generator => 'moved')$$);
 SELECT shard, owner FROM flake_leases WHERE generator = 'moved'::regclass ORDER BY shard;
+-- one that lies between those of the map is its owner's
+INSERT INTO flake_shard_map VALUES ('[0,1)', 'elsewhere');
+UPDATE flake_leases SET not_before = now() - interval '1 min', expires_at = now() - interval '16 s',
+    renewed_at = now() - interval '1 min' WHERE generator = 'moved'::regclass AND owner = 'c';
+SELECT shard FROM flake_lease('c', generator => 'moved');
 -- what was leased is heeded
 SELECT shard, state, flake_timestamp(after, flake_layout_of('moved')) > now() - interval '2 s' AS "past the lease"
 FROM flake_shards WHERE generator = 'moved'::regclass ORDER BY shard;
