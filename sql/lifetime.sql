@@ -25,10 +25,14 @@ SELECT row_number() OVER () AS i, * FROM (VALUES
 ) AS v (fields, unit, ticks, rest);
 SELECT fields, flake_id(0, flake_create_generator('ending_' || i, ending(fields, unit, ticks, rest))) > 0 AS id
 FROM ending ORDER BY i;
+-- time that has not begun: nothing is used up
+SELECT flake_create_generator('beginning', ending('ts:20 seq:40 start=zero', '1 h', -(2::numeric ^ 20), '1.9 s'));
+SELECT code FROM attempt($$SELECT flake_id(0, 'beginning')$$);
 SELECT pg_sleep(2);
 SELECT fields, (attempt(format('SELECT flake_ids(0, 2147483647, %L) LIMIT 1', 'ending_' || i))).code
 FROM ending ORDER BY i;
 SELECT flake_last_id() > 0 AS "no id is negative";
+SELECT flake_sequence(flake_id(0, 'beginning'), flake_layout_of('beginning'));
 
 -- one tick for all, of 2^63 sequence numbers: no more is handed out than reserved
 SELECT flake_create_generator('one_tick', ending('ts:1 seq:63', '9 s', 1, '8 s'));
@@ -46,7 +50,7 @@ SELECT flake_horizon('numbers');
 
 DROP TABLE ending;
 DROP FUNCTION ending;
-DROP SEQUENCE ending_1, ending_2, ending_3, ending_4, ending_5, one_tick, numbers;
+DROP SEQUENCE ending_1, ending_2, ending_3, ending_4, ending_5, beginning, one_tick, numbers;
 
 -- nor below it: setval() to where no id of the layout is
 SELECT flake_create_generator('neg', 'shard:4 seq:10');
