@@ -84,6 +84,7 @@ like($error, qr/ERROR:  53200: out of memory/,
 	'memory that is used up is an error');
 like($error, qr/HINT:  flakeid uses up to 64 MB/,
 	'the error says whose memory, and how much it is');
+like($error, qr/CONTEXT:  shared memory entry of shard \d+/, 'and for which shard');
 
 is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(5))'),
 	5, 'a shard with a slot goes on minting');
