@@ -155,8 +155,37 @@ value($one, 'COMMIT');
 is((get_answer($detacher))[1], '', 'flake_detach_all() does not wait for a page with shards locked');
 is(value($one, q(SELECT count(*) FROM flake_shard_state WHERE generator = 'late_id'::regclass)), 2, 'and has detached all');
 $mallory->close;
+
+# What it waits for next, it waits for without the generator whose page it has waited for.
+$mallory = connect_silent();
+send_silent($mallory, q(SELECT nextval('late_id')));
+wait_until_stuck($mallory);
+my $pid = value($detacher, 'SELECT pg_backend_pid()');
+send_query($detacher, q(SELECT flake_detach_all('late_id')));
+$node->poll_query_until('postgres', "SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE pid = $pid")
+  or die 'it does not wait for the page';
+value($one, q(BEGIN; INSERT INTO flake_shard_state VALUES ('late_id', 4, false, NULL, now())));
+$mallory->close;
+wait_for_waiters($node, 1, q(locktype = 'transactionid'));
+is((ask($admin, q(SET lock_timeout = '5s'; ALTER SEQUENCE late_id CACHE 1)))[1], '', 'nor does it keep a generator while it waits for a row');
+value($admin, 'RESET lock_timeout');
+value($one, 'COMMIT');
+is((get_answer($detacher))[1], '', 'and goes on');
 end_session($detacher);
 value($admin, 'DROP SEQUENCE late_id');
+
+# A horizon that was never moved does not allow the first id, either.
+value($admin, q(SELECT flake_create_generator('fresh_id'); GRANT USAGE ON SEQUENCE fresh_id TO mallory));
+is(code($one, q(SELECT flake_ids(1, 16000000, 'fresh_id') LIMIT 1)), '53400', 'a generator is looked up, and nothing minted');
+$mallory = connect_silent(q(SELECT nextval('fresh_id')));
+send_silent($mallory, q(SELECT nextval('fresh_id')));
+wait_until_stuck($mallory);
+value($one, q(SET statement_timeout = '300ms'));
+is(code($one, q(SELECT flake_id(1, 'fresh_id'))), '57014', 'its first id waits for the page');
+$mallory->close;
+value($one, 'RESET statement_timeout');
+wait_until(sub { (ask($one, q(SELECT flake_id(1, 'fresh_id'))))[0] =~ /^\d+$/ }, 'and comes when the client is gone');
+value($admin, 'DROP SEQUENCE fresh_id');
 
 # Of an identity: nextval() at its end raises its error with the page locked.
 value($admin, q(
