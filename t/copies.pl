@@ -471,6 +471,19 @@ is((ask($one, "SET LOCAL statement_timeout = '20s'; SELECT flake_detach_all()"))
 is(value($one, 'SHOW lock_timeout'), 0, 'and its lock_timeout stays as it is');
 ask($one, 'ROLLBACK');
 is((get_answer($_))[1], '', 'nor do these wait for ever') foreach $three, $four;
+
+# But it does wait for who has changed shards himself.
+ask($_, 'BEGIN') foreach $one, $two;
+foreach my $name ('waited_1', 'waited_2')
+{
+	ask($one, "SELECT flake_detach(7, '$name')");
+	ask($two, "SELECT flake_detach(8, '$name')");
+}
+send_query($one, 'SELECT flake_detach_all()');
+wait_for_waiters($main, 1, "locktype = 'advisory'");
+ask($two, 'COMMIT');
+is((get_answer($one))[1], '', 'others that have changed shards are waited for');
+ask($one, 'ROLLBACK');
 ask($one, 'DROP SEQUENCE waited_1, waited_2');
 
 # It makes no slot for what is in the table.
