@@ -194,8 +194,9 @@ foreach my $how ('fast', 'killed')
 	restart_with_clock($how, 2 * $year);
 	$error = is_refused('SELECT flake_id(1)', $ahead_at_start,
 		"two years ahead at the start ($how)");
-	like($error, qr/^DETAIL:  It shows .* The latest time that is known from before is /m,
-		'its detail says what is known');
+	my ($shown, $known) =
+	  $error =~ /^DETAIL:  It shows (\d+)-.* The latest time that is known from before is (\d+)-/m;
+	like(($shown // 0) - ($known // 0), qr/^[12]$/, 'its detail says what is known');
 	is(guard(), '1|t|t', 'the guard has it');
 
 	# The end of recovery has written a checkpoint with the wrong clock, and a
