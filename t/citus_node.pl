@@ -227,4 +227,5 @@ like(outcome($open, $shard), qr/^55000 flake_id\(\) without an argument/, 'and n
 
 end_session($admin, $open, $busy);
 $node->stop;
+unlike(slurp_file($node->logfile), qr/leak/, 'nothing was left open');
 done_testing();
