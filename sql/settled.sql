@@ -55,11 +55,13 @@ SELECT flake_tail(:mine) >= :mine AS "all right";
 -- rolled back.  What has minted nothing does not.
 BEGIN;
 SELECT flake_settled('event_id') AS before \gset
+SELECT pg_sleep(0.2);
 SAVEPOINT a;
 INSERT INTO event (what) VALUES ('third') RETURNING id AS third \gset
 ROLLBACK TO a;
 SELECT pg_sleep(0.02);
 SELECT flake_settled('event_id') < :third AS "held back", flake_settled('event_id') >= :before AS "never below";
+SELECT flake_timestamp(flake_settled('event_id')) - flake_timestamp(:before) > interval '0.1 s' AS "not further than need be";
 SELECT generator, shard, pid = pg_backend_pid() AS mine, prepared, since <= clock_timestamp() AS since,
        from_id > :last AND from_id <= :third AS from_id, flake_timestamp(from_id) = from_time AS from_time, application_name
 FROM flake_unsettled;

@@ -32,6 +32,8 @@ SELECT flake_create_generator('numbers', 'seq:63 block=100');
 SELECT flake_create_generator('dense', 'shard:4 seq:40 block=100');
 CREATE FUNCTION wait_and_ask() RETURNS bigint STABLE LANGUAGE plpgsql AS
 	'BEGIN PERFORM pg_advisory_lock(1); RETURN flake_settled(); END';
+CREATE FUNCTION ask_twice() RETURNS boolean LANGUAGE plpgsql AS
+	'DECLARE first bigint := flake_settled(); BEGIN PERFORM pg_advisory_lock(1); RETURN flake_settled() > first; END';
 ));
 my ($writer, $reader, $other);
 
@@ -251,6 +253,20 @@ cmp_ok($seen, '<', $held, 'the snapshot does not see what ended meanwhile');
 cmp_ok($bound, '<', $held, 'nor is that at or below the bound');
 value($reader, 'SELECT pg_advisory_unlock_all()');
 settles($second);
+
+# A later query in it has another bound, also if its snapshot has the same limits, and
+# only what is running between them is other.
+my $fourth = new_session($node);
+value($_, 'BEGIN; SELECT txid_current()') foreach $writer, $fourth;
+value($other, 'SELECT txid_current(), pg_advisory_lock(1)');
+send_query($reader, 'SELECT ask_twice()');
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($fourth, 'COMMIT');
+value($other, 'SELECT pg_sleep(0.01), pg_advisory_unlock(1)');
+is(join('', get_answer($reader)), 't', 'a later query of the same statement has a later bound');
+value($reader, 'SELECT pg_advisory_unlock_all()');
+value($writer, 'COMMIT');
+end_session($fourth);
 
 # A statement asks more than once; in between, the row of the database in pg_database is
 # another one, and what is known of the old one is forgotten.
