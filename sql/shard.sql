@@ -187,3 +187,13 @@ SELECT flake_detach(NULL), flake_detach(20, generator => NULL) AS "no generator"
 SELECT * FROM attempt('SELECT flake_attach(NULL)');
 SELECT * FROM attempt('SELECT flake_attach(20, generator => NULL)');
 SELECT state, flake_id(20) > 0 AS id FROM flake_shards WHERE shard = 20;
+
+-- A row that is written while the table is not as expected counts from the commit on.
+SELECT flake_id(21) > 0 AS minted;
+BEGIN;
+ALTER TYPE _flake_regclass RENAME TO renamed;
+INSERT INTO flake_shard_state VALUES ('flake_default', 21, false, NULL, now());
+ALTER TYPE renamed RENAME TO _flake_regclass;
+COMMIT;
+SELECT code, message FROM attempt('SELECT flake_id(21)');
+DELETE FROM flake_shard_state WHERE shard = 21;
