@@ -191,6 +191,8 @@ after('BEGIN; DELETE FROM pg_dist_local_group; COMMIT', qr/^55000 Its table .* i
 after('INSERT INTO pg_dist_local_group VALUES (0)', 0, 'and after it as before');
 after('ALTER TABLE pg_dist_local_group RENAME groupid TO number', qr/^55000 Its tables/, 'tables of another kind tell nothing');
 after('ALTER TABLE pg_dist_local_group RENAME number TO groupid', 0, 'and do when they are as they were');
+after('INSERT INTO pg_dist_local_group VALUES (9)', qr/^55000 Its tables/, 'nor do two rows');
+after('DELETE FROM pg_dist_local_group WHERE groupid = 9', 0, 'until there is one');
 
 # Tables
 value($admin, 'CREATE TABLE spread (id bigint, n int)');
