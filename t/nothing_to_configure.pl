@@ -359,6 +359,7 @@ CREATE TABLE rubbish AS SELECT decode(repeat('$rubbish', 150), 'hex') AS b FROM 
 ALTER TABLE rubbish SET (parallel_workers = 8)));
 $used->restart;
 $used->safe_psql('postgres', q(
+SET parallel_leader_participation = off;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET max_parallel_workers_per_gather = 8;
