@@ -425,7 +425,7 @@ foreach my $hers (
 foreach my $row (
 	[ 'UPDATE flake_shard_state SET after = 4611686018427387904 WHERE generator = \'theirs\'::regclass AND shard = 5', 'a row' ],
 	[ q(INSERT INTO flake_shard_state VALUES ('theirs', -1, false, NULL, now())), 'that of all shards' ],
-	[ q(INSERT INTO flake_leases VALUES ('theirs', 9, 'by hand', current_user, now(), now() + interval '1 hour', now())), 'a lease' ])
+	[ q(INSERT INTO flake_leases VALUES ('theirs', 5, 'by hand', current_user, now(), now() + interval '1 hour', now())), 'a lease' ])
 {
 	my ($write, $name) = @$row;
 
