@@ -363,7 +363,7 @@ SET parallel_leader_participation = off;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET max_parallel_workers_per_gather = 8;
-CREATE TABLE more_rubbish AS SELECT * FROM rubbish));
+CREATE TABLE more_rubbish AS SELECT b, pg_sleep(0.001)::text FROM rubbish));
 $used->safe_psql('postgres', 'SELECT flake_id(1)');
 is( $used->safe_psql('postgres', q(SELECT flake_timestamp(flake_settled()) > now() - interval '1 min')),
 	't', 'memory that a query has used before: nobody holds ids back');
