@@ -38,6 +38,12 @@ is($node->safe_psql('postgres', 'SELECT flake_shard(flake_id(78))'),
 	78, 'minting goes on with hundreds of generators');
 $node->safe_psql('postgres',
 	q(DO $$ BEGIN FOR i IN 1 .. 600 LOOP EXECUTE 'DROP SEQUENCE many_' || i; END LOOP; END $$));
+is( $node->safe_psql(
+		'postgres', q(
+BEGIN;
+SELECT flake_shard(flake_id(79));
+SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation' AND mode = 'ExclusiveLock')),
+	"79\n0", 'who frees what they had keeps none of them locked');
 
 # A generator of this database to be dropped when memory is used up.
 $node->safe_psql('postgres', q(SELECT flake_create_generator('spare')));
