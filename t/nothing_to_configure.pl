@@ -349,13 +349,24 @@ $node->stop;
 
 
 # Memory that queries have used before is not taken for what transactions hold: they
-# leave this database, its own generator and "all shards" in it, time and again.
+# leave this database, its own generator and "all shards" in it, time and again.  With
+# so many connections, what they hold is where these have written.
 
 my $used = start_server(
 	'used',
-	conf => q(min_dynamic_shared_memory = '4MB'),
+	conf => q(
+min_dynamic_shared_memory = '4MB'
+max_connections = 1000
+max_prepared_transactions = 3
+),
 	sql => 'CREATE EXTENSION flakeid');
-my $rubbish = unpack 'H*', pack 'Lll', $used->safe_psql('postgres', 'SELECT oid FROM pg_database WHERE datname = current_database()'), 0, -1;
+foreach my $name ('one', 'two', 'three')
+{
+	$used->safe_psql('postgres', "SELECT flake_create_generator('$name')");
+	$used->safe_psql('postgres', "BEGIN; SELECT flake_id(1, '$name'); PREPARE TRANSACTION '$name'");
+}
+my $database = $used->safe_psql('postgres', 'SELECT oid FROM pg_database WHERE datname = current_database()');
+my $rubbish = unpack 'H*', pack 'Lll', $database, 0, -1;
 $used->safe_psql('postgres', qq(
 CREATE TABLE rubbish AS SELECT decode(repeat('$rubbish', 150), 'hex') AS b FROM generate_series(1, 4000);
 ALTER TABLE rubbish SET (parallel_workers = 8)));
