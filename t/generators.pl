@@ -394,7 +394,7 @@ value($two, 'RESET ROLE');
 
 # So is a change of which PostgreSQL says only that it was one of many.
 query(q(SELECT flake_create_generator('altered')));
-value($two, q(SELECT flake_id(5, 'altered')));
+value($two, q(SELECT flake_id(5, 'altered'))) foreach 1 .. 3;
 value($three, 'SELECT pg_advisory_lock(1)');
 send_query($two, 'SELECT pg_advisory_lock_shared(1)');
 wait_for_waiters($node, 1, q(locktype = 'advisory'));
