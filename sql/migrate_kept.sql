@@ -124,7 +124,8 @@ ROLLBACK;
 -- children: so do keys that refer to a child, or of a child, and views on them
 BEGIN;
 CREATE TABLE t (id serial PRIMARY KEY CHECK (id <> 13), a int);
-CREATE TABLE heir (PRIMARY KEY (id), CONSTRAINT t_id_check CHECK (id <> 13), CONSTRAINT own CHECK (id < 1000) NO INHERIT) INHERITS (t);
+CREATE TABLE heir (CONSTRAINT t_id_check CHECK (id <> 13), CONSTRAINT own CHECK (id < 1000) NO INHERIT) INHERITS (t);
+ALTER TABLE heir ADD PRIMARY KEY (id);  -- in CREATE TABLE, 19rc1 fails at the ALTER COLUMN
 CREATE TABLE of_heir (id int PRIMARY KEY REFERENCES heir);
 CREATE TABLE top (x int);
 CREATE TABLE low (FOREIGN KEY (x) REFERENCES of_heir) INHERITS (top);
@@ -377,7 +378,7 @@ RESET array_nulls;
 SELECT v.ts = b.ts AND v.d = b.d AND v.i = b.i AND v.f = b.f AND v.a = b.a AS "the same" FROM v, before b;
 SET TimeZone = 'UTC';
 SET DateStyle = 'ISO';
-SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regclass;
+SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regclass AND contype = 'c';
 RESET DateStyle;
 RESET TimeZone;
 
