@@ -50,3 +50,36 @@ SELECT sum(waits) > 0 AS waited FROM flake_stat WHERE generator = 'slow'::regcla
 DROP SEQUENCE slow;
 SELECT count(flake_id(n)) FROM generate_series(2010, 2029) n;
 SELECT count(*), sum(issued) AS issued, sum(waits) AS waits, sum(wait_time) AS wait_time FROM flake_stat WHERE shard BETWEEN 2010 AND 2029;
+-- the last id is one that was handed out, not what the shard was raised to
+SELECT flake_create_generator('raised_id', 'seq:53 shard:10');
+SELECT flake_id(1, 'raised_id');
+CREATE VIEW raised AS SELECT shard, issued, last_id, last_time, ahead, refused FROM flake_stat WHERE generator = 'raised_id'::regclass;
+SELECT flake_advance('raised_id', 1::bigint << 55);
+SELECT * FROM raised;
+SELECT flake_id(1, 'raised_id') AS id \gset
+SELECT shard, issued, last_id = :id AS same FROM raised;
+SELECT flake_advance('raised_id', :id);
+SELECT shard, issued, last_id = :id AS same FROM raised;
+SELECT flake_detach(1, 'raised_id') = :id AS same;
+SELECT flake_attach(1, 1::bigint << 56, 'raised_id');
+SELECT shard, issued, last_id = :id AS same FROM raised;
+SELECT flake_id(1, 'raised_id') AS id \gset
+SELECT shard, issued, last_id = :id AS same FROM raised;
+-- nor one that comes again; which does not matter to another one
+SELECT flake_id(2, 'raised_id') AS id2 \gset
+SELECT flake_advance('raised_id', 1::bigint << 57);
+SELECT flake_rewind('raised_id', :id + 1024, force => true);
+SELECT shard, issued, last_id IN (:id, :id2) AS same FROM raised ORDER BY shard;
+SELECT flake_rewind('raised_id', :id - 1024, force => true);
+SELECT shard, issued, last_id FROM raised ORDER BY shard;
+DROP VIEW raised;
+DROP SEQUENCE raised_id;
+-- a shard that is far ahead, of which ids were only refused
+SELECT flake_create_generator('raised_id');
+SELECT flake_attach(17, generator => 'raised_id');
+UPDATE flake_shard_state SET after = flake_upper(now() + interval '1 hour', flake_layout_of('raised_id'))
+WHERE shard = 17 AND generator::regclass = 'raised_id'::regclass;
+SELECT code FROM attempt($$SELECT flake_id(17, 'raised_id')$$);
+SELECT issued, last_id, last_time, ahead > interval '50 min' AS ahead, refused FROM flake_stat WHERE generator = 'raised_id'::regclass;
+SELECT what, object FROM flake_health WHERE object = 'raised_id';
+DROP SEQUENCE raised_id;

@@ -60,9 +60,9 @@ WITH settings AS MATERIALIZED (
          @extschema@.flake_layout_info(g.layout) i,
          @extschema@._flake_health_horizon(g.generator) h
 ), shards AS MATERIALIZED (
-    SELECT s.generator, s.shard, s.last_time - pg_catalog.clock_timestamp() AS ahead, e.max_ahead
+    SELECT s.generator, s.shard, s.above_time - pg_catalog.clock_timestamp() AS ahead, e.max_ahead
     FROM @extschema@._flake_stat_slots() s, settings e
-    WHERE s.last_id IS NOT NULL
+    WHERE s.above_id IS NOT NULL
 ), leased AS MATERIALIZED (
     SELECT l.generator::regclass AS generator, l.shard
     FROM @extschema@.flake_leases l, settings e

@@ -2,14 +2,14 @@
 
 CREATE FUNCTION @extschema@._flake_stat_slots(
     OUT generator regclass, OUT shard int, OUT issued bigint,
-    OUT last_id bigint, OUT last_time timestamptz, OUT waits bigint, OUT wait_us bigint,
+    OUT last_id bigint, OUT last_time timestamptz, OUT above_id bigint, OUT above_time timestamptz, OUT waits bigint, OUT wait_us bigint,
     OUT refused bigint, OUT clock_steps_back bigint)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'flake_stat_slots'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION @extschema@._flake_stat_slots() IS
-'the numbers behind the view flake_stat; wait_us is in microseconds';
+'the numbers behind the view flake_stat; above_id is what the shard''s next id exceeds: last_id, or what it was raised to; wait_us is in microseconds';
 
 CREATE VIEW @extschema@.flake_stat AS
 SELECT s.generator,
@@ -17,8 +17,8 @@ SELECT s.generator,
        s.issued,
        s.last_id,
        s.last_time,
-       CASE WHEN s.last_time IS NOT NULL
-            THEN greatest(s.last_time - pg_catalog.clock_timestamp(), interval '0')
+       CASE WHEN s.above_time IS NOT NULL
+            THEN greatest(s.above_time - pg_catalog.clock_timestamp(), interval '0')
        END AS ahead,
        s.waits,
        s.wait_us OPERATOR(pg_catalog.*) interval '1 microsecond' AS wait_time,
@@ -31,9 +31,9 @@ COMMENT ON VIEW @extschema@.flake_stat IS
 COMMENT ON COLUMN @extschema@.flake_stat.generator IS 'the generator''s sequence';
 COMMENT ON COLUMN @extschema@.flake_stat.shard IS 'logical shard; null: refusals before a shard came into it, of a generator''s first id while the clock was taken for wrong';
 COMMENT ON COLUMN @extschema@.flake_stat.issued IS 'ids handed out';
-COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last, of UUIDs of version 7 its flake_uuidv7_head(); null if none was';
+COMMENT ON COLUMN @extschema@.flake_stat.last_id IS 'the id handed out last, of UUIDs of version 7 its flake_uuidv7_head(); null if none was since the server started, or since flake_rewind() went below it';
 COMMENT ON COLUMN @extschema@.flake_stat.last_time IS 'the time in last_id; null without time';
-COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far last_time is ahead of the clock now; 0 if it is not; null without time';
+COMMENT ON COLUMN @extschema@.flake_stat.ahead IS 'how far ids are ahead of the clock now: last_time, or what flake_advance() or a bound of the shard has raised them to; 0 if they are not; null without time';
 COMMENT ON COLUMN @extschema@.flake_stat.waits IS 'times that a caller had to wait for the clock';
 COMMENT ON COLUMN @extschema@.flake_stat.wait_time IS 'how long callers waited, in all';
 COMMENT ON COLUMN @extschema@.flake_stat.refused IS 'calls that got no id, but error 53400';

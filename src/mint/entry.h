@@ -74,8 +74,9 @@ typedef struct Horizon
 typedef struct Slot
 {
 	FlakeKey	key;			/* must be first */
-	pg_atomic_uint64 last;		/* packed: the last value handed out, or
-								 * FLAKE_PACKED_NONE if the slot is closed */
+	pg_atomic_uint64 last;		/* packed: the last value handed out, or what
+								 * it was raised to since; FLAKE_PACKED_NONE
+								 * if the slot is closed */
 	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
 	pg_atomic_uint64 backfilled;	/* packed: at least the last that was
 									 * backfilled since the server started,
@@ -88,6 +89,8 @@ typedef struct Slot
 	pg_atomic_uint64 wait_us;	/* how long, in all */
 	pg_atomic_uint64 refused;	/* claims refused with 53400 */
 	pg_atomic_uint64 clock_steps_back;	/* times the clock was seen behind */
+	pg_atomic_uint64 minted;	/* packed: the last value handed out, when it
+								 * was last opened, closed or raised */
 
 	LWLock		lock;			/* held while it is opened, closed or advanced */
 } Slot;

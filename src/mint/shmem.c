@@ -120,6 +120,7 @@ init_slot(void *entry)
 	pg_atomic_init_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&slot->resume, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&slot->backfilled, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&slot->minted, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&slot->seen, 0); /* 2000-01-01 */
 	pg_atomic_init_u64(&slot->issued, 0);
 	pg_atomic_init_u64(&slot->waits, 0);

@@ -5,7 +5,9 @@
  *
  * A slot holds the last packed value that was handed out for a shard, and goes up
  * with each claim (see claim.c).  A closed slot holds FLAKE_PACKED_NONE instead:
- * nothing can be claimed from it, and the value to go on from is kept beside it.
+ * nothing can be claimed from it, and the value to go on from is kept beside it, in
+ * slot->resume.  While the slot is open that says what it was opened at or raised to:
+ * only a last value above was handed out.  What was before is kept for statistics.
  * The rules F1 and F3 are those of shard/fence.c.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -24,6 +26,19 @@ raise_resume(Slot *slot, int64 value)
 {
 	if ((int64) pg_atomic_read_u64(&slot->resume) < value)
 		pg_atomic_write_u64(&slot->resume, (uint64) value);
+}
+
+/*
+ * Notes that a last value, which is about to be raised or to go, was handed out, if it
+ * was: above what the slot was opened at or raised to.  slot->lock must be held.
+ */
+static void
+note_minted(Slot *slot, int64 last, int64 resume)
+{
+	if (last <= resume)
+		return;
+	pg_atomic_write_u64(&slot->minted, (uint64) last);
+	pg_write_barrier();			/* before what flake_slot_minted() reads first */
 }
 
 /*
@@ -47,6 +62,7 @@ flake_slot_close(Slot *slot)
 	last = pg_atomic_read_u64(&slot->last);
 	while ((int64) last != FLAKE_PACKED_NONE)
 	{
+		note_minted(slot, (int64) last, (int64) pg_atomic_read_u64(&slot->resume));
 		raise_resume(slot, (int64) last);
 		if (pg_atomic_compare_exchange_u64(&slot->last, &last,
 										   (uint64) FLAKE_PACKED_NONE))
@@ -79,14 +95,17 @@ void
 flake_slot_advance(Slot *slot, int64 value)
 {
 	uint64		last;
+	int64		resume;
 
 	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
+	resume = (int64) pg_atomic_read_u64(&slot->resume);
+	last = pg_atomic_read_u64(&slot->last);
+	note_minted(slot, (int64) last, resume);
 	if (flake_slot_last(slot) != FLAKE_PACKED_NONE)
 		raise_resume(slot, value);
-	last = pg_atomic_read_u64(&slot->last);
 	while ((int64) last != FLAKE_PACKED_NONE && (int64) last < value &&
 		   !pg_atomic_compare_exchange_u64(&slot->last, &last, (uint64) value))
-		;
+		note_minted(slot, (int64) last, resume);
 	LWLockRelease(&slot->lock);
 }
 
@@ -104,7 +123,9 @@ flake_slot_rewind(Slot *slot, int64 value)
 {
 	LWLockAcquire(&slot->lock, LW_EXCLUSIVE);
 
-	/* Two stores will do: only statistics look at the slot in between. */
+	/* The stores will do: only statistics look at the slot in between. */
+	if (flake_slot_minted(slot) > value)
+		pg_atomic_write_u64(&slot->minted, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_write_u64(&slot->resume, (uint64) value);
 	pg_atomic_write_u64(&slot->last, (uint64) FLAKE_PACKED_NONE);
 	LWLockRelease(&slot->lock);
@@ -121,4 +142,17 @@ flake_slot_last(Slot *slot)
 	/* Whoever closes it writes them in the other order. */
 	pg_read_barrier();
 	return (int64) pg_atomic_read_u64(&slot->resume);
+}
+
+int64
+flake_slot_minted(Slot *slot)
+{
+	int64		last = (int64) pg_atomic_read_u64(&slot->last);
+
+	/* Whoever raises it, or closes it, writes them in the other order. */
+	pg_read_barrier();
+	if (last > (int64) pg_atomic_read_u64(&slot->resume))
+		return last;
+	pg_read_barrier();
+	return (int64) pg_atomic_read_u64(&slot->minted);
 }

@@ -53,8 +53,17 @@ flake_slot_backfilled(Slot *slot)
 /* Sets a slot back, and closes it; nobody mints from it meanwhile. */
 extern void flake_slot_rewind(Slot *slot, int64 value);
 
-/* The last value that was handed out, also of a closed slot. */
+/*
+ * What claims begin above, also of a closed slot: the last value that was handed out, or
+ * a later one that the slot was opened at or raised to.
+ */
 extern int64 flake_slot_last(Slot *slot);
+
+/*
+ * The last value that was handed out, for statistics; FLAKE_PACKED_NONE if there was none
+ * since the server started, or since the slot was set back below.
+ */
+extern int64 flake_slot_minted(Slot *slot);
 
 #pragma GCC visibility pop
 

@@ -27,27 +27,31 @@
 PG_FUNCTION_INFO_V1(flake_stat_slots);
 PG_FUNCTION_INFO_V1(flake_stat_reset);
 
-#define STAT_COLUMNS	9
+#define STAT_COLUMNS	11
 
-/* Whether anything was ever handed out from a slot. */
+/* Whether claims begin above anything. */
 static bool
-was_used(Slot *slot)
+has_last(Slot *slot)
 {
 	/* One that was opened and not used has one more than none. */
 	return flake_slot_last(slot) > FLAKE_PACKED_NONE + 1;
 }
 
-/* Adds a slot that has anything to tell to a list of copies. */
+/*
+ * Adds a slot that has anything to tell to a list of copies, in which minted is as of
+ * now.
+ */
 static void
 collect_slot(Slot *slot, void *arg)
 {
 	List	  **slots = arg;
 	Slot	   *copy;
 
-	if (!was_used(slot) && pg_atomic_read_u64(&slot->refused) == 0)
+	if (!has_last(slot) && pg_atomic_read_u64(&slot->refused) == 0)
 		return;
 	copy = palloc(sizeof(Slot));
 	*copy = *slot;
+	pg_atomic_write_u64(&copy->minted, (uint64) flake_slot_minted(slot));
 	*slots = lappend(*slots, copy);
 }
 
@@ -68,6 +72,7 @@ collect_horizon(Horizon *horizon, void *arg)
 	copy->key.shard = NO_SHARD;
 	pg_atomic_init_u64(&copy->last, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&copy->resume, (uint64) FLAKE_PACKED_NONE);
+	pg_atomic_init_u64(&copy->minted, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_init_u64(&copy->refused, refused);
 	*slots = lappend(*slots, copy);
 }
@@ -84,14 +89,32 @@ compare_slots(const ListCell *a, const ListCell *b)
 	return (key_a->shard > key_b->shard) - (key_a->shard < key_b->shard);
 }
 
+/* Sets two columns: a packed value of a slot as an id, and the time in that. */
+static void
+set_id_and_time(Datum *values, bool *nulls, const Slot *slot, const FlakeLayout *layout,
+				int64 packed, bool is_null)
+{
+	TimestampTz time = 0;
+	int64		id = 0;
+
+	if (!is_null)
+		id = flake_layout_id(layout, packed,
+							 flake_layout_shard_image(layout, slot->key.shard));
+	nulls[0] = is_null;
+	values[0] = Int64GetDatum(id);
+	nulls[1] = is_null || !flake_layout_has_time(layout) ||
+		!flake_layout_tick_start(layout, flake_layout_tick(layout, id), &time);
+	values[1] = TimestampTzGetDatum(time);
+}
+
 /*
  * _flake_stat_slots()
  *	returns setof record (generator regclass, shard int, issued bigint,
- *	last_id bigint, last_time timestamptz, waits bigint, wait_us bigint,
- *	refused bigint, clock_steps_back bigint)
+ *	last_id bigint, last_time timestamptz, above_id bigint, above_time timestamptz,
+ *	waits bigint, wait_us bigint, refused bigint, clock_steps_back bigint)
  *
  * One row for each slot that this database has minted from since the server
- * started, or been refused ids of; and one without a shard for each generator
+ * started, or raised, or been refused ids of; and one without a shard for each generator
  * that has refused ids before it came to a slot.  Of generators that still exist.
  */
 Datum
@@ -116,9 +139,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		Slot	   *slot = lfirst(lc);
 		Datum		values[STAT_COLUMNS];
 		bool		nulls[STAT_COLUMNS] = {false};
-		bool		used = was_used(slot);
-		int64		last_id = 0;
-		TimestampTz last_time = 0;
+		int64		minted = (int64) pg_atomic_read_u64(&slot->minted);
 		int			i = 0;
 
 		if (previous == NULL || previous->key.generator != slot->key.generator)
@@ -132,20 +153,16 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		if (!exists)
 			continue;
 
-		if (used)
-			last_id = flake_layout_id(&layout,
-									  flake_slot_last(slot),
-									  flake_layout_shard_image(&layout, slot->key.shard));
 		values[i++] = ObjectIdGetDatum(sequence);
 		nulls[i] = slot->key.shard == NO_SHARD;
 		values[i++] = Int32GetDatum(slot->key.shard);
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->issued));
-		nulls[i] = !used;
-		values[i++] = Int64GetDatum(last_id);
-		nulls[i] = !used || !flake_layout_has_time(&layout) ||
-			!flake_layout_tick_start(&layout, flake_layout_tick(&layout, last_id),
-									 &last_time);
-		values[i++] = TimestampTzGetDatum(last_time);
+		set_id_and_time(&values[i], &nulls[i], slot, &layout, minted,
+						minted == FLAKE_PACKED_NONE);
+		i += 2;
+		set_id_and_time(&values[i], &nulls[i], slot, &layout, flake_slot_last(slot),
+						!has_last(slot));
+		i += 2;
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->waits));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->wait_us));
 		values[i++] = Int64GetDatum((int64) pg_atomic_read_u64(&slot->refused));
