@@ -19,6 +19,7 @@
 #                      make model, make litmus, make sqlsmith, make valgrind,
 #                      make sanitize, make coverage, make matrix VERSIONS=17
 #                      or ARCH=s390x (both can be left out)
+#                      make asserts SOURCE=/path/to/postgresql (it can be left out; see tools/asserts)
 #                      make mutate MUTANTS=300 SEED=1 (either can be left out; see tools/mutate/run)
 # Client libraries:    make clients  (into dist/clients; see clients/README.md),
 #                      make vectors  (what their tests compare with, after a change that is meant),
@@ -210,6 +211,7 @@ SCRIPT_GOALS = \
 	coverage \
 	mutate \
 	matrix \
+	asserts \
 	deb \
 	rpm \
 	dist \
@@ -274,6 +276,9 @@ litmus:
 
 matrix:
 	@bash tools/matrix $(VERSIONS)
+
+asserts:
+	@bash tools/asserts "$(SOURCE)"
 
 deb:
 	@bash tools/deb
