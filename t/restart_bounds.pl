@@ -107,14 +107,15 @@ foreach my $max_ahead ('15s', '5s', '2s', '0')
 #
 
 my $session = new_session($node);
-set_now($now + 100);
-value($session, q(SELECT flake_id(1, 'seconds')));
 
 # The server writes something of its own now and then.
 my $lsn;
 my $quiet;
 foreach (1 .. 5)
 {
+	# A tick has 2,048 ids.
+	set_now($now + 100);
+	value($session, q(SELECT flake_id(1, 'seconds')));
 	$lsn = value($session, 'SELECT pg_current_wal_insert_lsn()');
 	value($session, q(SELECT count(flake_id(1, 'seconds')) FROM generate_series(1, 2000)));
 	$quiet = value($session, 'SELECT pg_current_wal_insert_lsn()') eq $lsn;
