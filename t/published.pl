@@ -19,6 +19,12 @@ my $node = start_server(
 	clock => $clock,
 	conf => "log_statement = none\nflakeid.max_jump = -1",    # the clock is set by decades
 	sql => 'CREATE EXTENSION flakeid');
+
+if ($node->safe_psql('postgres', 'SHOW debug_assertions') eq 'on')
+{
+	$node->stop;
+	plan skip_all => "an assertion of PostgreSQL's checkpointer fails when the clock is set back by 25 days";
+}
 my $session = new_session($node);
 
 # Ends a wait at once: a clock that stands still never comes nearer.
