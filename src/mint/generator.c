@@ -191,15 +191,15 @@ find_and_lock_builtin(Generator *generator, Oid function)
 							flake_generator_builtin_name(generator->key)),
 					 errdetail("It is a generator of extension \"flakeid\"."),
 					 errhint("Create the extension again.")));
-		if (sequence != generator->sequence ||
-			generator->locked_lxid != flake_current_lxid())
-		{
-			generator->sequence = sequence;
-			/* Should this fail, there is no lock on the new one. */
-			generator->locked_lxid = InvalidLocalTransactionId;
-			generator->lxid = InvalidLocalTransactionId;
-			lock_sequence(generator);
-		}
+		if (sequence == generator->sequence &&
+			generator->locked_lxid == flake_current_lxid())
+			break;				/* nobody can change what the name means */
+
+		generator->sequence = sequence;
+		/* Should this fail, there is no lock on the new one. */
+		generator->locked_lxid = InvalidLocalTransactionId;
+		generator->lxid = InvalidLocalTransactionId;
+		lock_sequence(generator);
 		if (before == invalidations)
 			break;				/* the name still meant the same */
 	}
