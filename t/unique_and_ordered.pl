@@ -75,12 +75,15 @@ query('CREATE EXTENSION flakeid');
 # both seldom and as fast as they can.  n is the session's own count.  The table
 # is unlogged because crashes are the business of other tests.
 
+my $batches = $ENV{UNIQUE_BATCHES} || 25;
+my $rows = 16 * 5000 * $batches;
+
 query(
 	q(
 CREATE UNLOGGED TABLE minted (id bigint PRIMARY KEY, session int, n int);
-CREATE PROCEDURE fill(session int, shards int) LANGUAGE plpgsql AS $$
+CREATE PROCEDURE fill(session int, shards int, batches int) LANGUAGE plpgsql AS $$
 BEGIN
-	FOR batch IN 0 .. 24 LOOP
+	FOR batch IN 0 .. batches - 1 LOOP
 		FOR i IN 1 .. 2500 LOOP
 			INSERT INTO minted
 				VALUES (flake_id((i % shards)), session, batch * 5000 + i);
@@ -96,7 +99,7 @@ END $$;
 foreach my $shards (1, 64)
 {
 	query('TRUNCATE minted; SELECT flake_stat_reset()');
-	run_sessions(16, "rows, shards: $shards", "CALL fill(SESSION, $shards)");
+	run_sessions(16, "rows, shards: $shards", "CALL fill(SESSION, $shards, $batches)");
 
 	# The primary key would have made a session fail.  Count all the same,
 	# and in the table instead of in the index.
@@ -104,8 +107,8 @@ foreach my $shards (1, 64)
 			q(
 SET enable_indexscan = off; SET enable_indexonlyscan = off;
 SELECT count(*), count(DISTINCT id) FROM minted)),
-		'2000000|2000000',
-		"unique: 16 sessions, 2 million ids, shards: $shards");
+		"$rows|$rows",
+		"unique: 16 sessions, $rows ids, shards: $shards");
 	cmp_ok(
 		query(
 			q(
@@ -126,7 +129,7 @@ WHERE id <= before)),
 		'0',
 		"ordered: ids of each session and shard go up, shards: $shards");
 	is( query('SELECT count(*), sum(issued) FROM flake_stat WHERE issued > 0'),
-		"$shards|2000000", "flake_stat counts each id once, shards: $shards");
+		"$shards|$rows", "flake_stat counts each id once, shards: $shards");
 }
 query('TRUNCATE minted');
 

@@ -1,5 +1,6 @@
 # Sourced by tools/inside for make valgrind: the SQL tests on a server that runs
-# under valgrind's memcheck, from the postmaster on.
+# under valgrind's memcheck, from the postmaster on, and those tests of t/ that
+# PROVE_TESTS names.
 #
 # A report counts if flakeid's code is anywhere in it; others are PostgreSQL's own,
 # and only listed. Known ones that are PostgreSQL's although flakeid called it are
@@ -52,9 +53,10 @@ export PGCTLTIMEOUT=600
 make_faults heap freed uninitialised
 
 # What LLVM compiles at run time is not flakeid's.
-echo 'jit = off' >"$TMPDIR/temp.conf"
-EXTRA_REGRESS_OPTS="--temp-config=$TMPDIR/temp.conf"
-TAP_TESTS=
+CONF="jit = off
+${CONF-}"
+[ -n "${PROVE_TESTS-}" ] || TAP_TESTS=
+export PG_TEST_TIMEOUT_DEFAULT=${PG_TEST_TIMEOUT_DEFAULT-1800} UNIQUE_BATCHES=${UNIQUE_BATCHES-1}
 status=0
 (run_tests) || status=$?
 
