@@ -277,7 +277,7 @@ my $warning = rewind();
 unlike($warning, qr/ERROR/, 'flake_rewind() leaves out temporary tables of others');
 like(
 	$warning,
-	qr/^(?:psql:\S+ )?WARNING:  01000: generator "flake_default" may have ids in temporary tables of other sessions$.*^DETAIL:  These were not searched: pg_temp_\d+\.mine\.$/ms,
+	qr/^(?:psql:\S+ )?WARNING:  01000: generator "flake_default" may have ids in temporary tables of other sessions\n.*^DETAIL:  These were not searched: pg_temp_\d+\.mine\.$/ms,
 	'but says so');
 
 # Nor one that inherits from a table that it searches, and has no default.
@@ -295,7 +295,7 @@ $session->query_safe(
 $session->query_safe('INSERT INTO mine1 VALUES (DEFAULT)');
 like(
 	rewind(),
-	qr/^DETAIL:  These were not searched: pg_temp_\d+\.mine1, .*mine10 and 2 more\.$.*ERROR:  55000: cannot tell which ids of generator "flake_default" are in use$.*^DETAIL:  Only columns of other sessions' temporary tables take their defaults from it\.$/ms,
+	qr/^DETAIL:  These were not searched: pg_temp_\d+\.mine1, .*mine10 and 2 more\.\n.*ERROR:  55000: cannot tell which ids of generator "flake_default" are in use\n.*^DETAIL:  Only columns of other sessions' temporary tables take their defaults from it\.$/ms,
 	'ten of them are named');
 $session->quit;
 
