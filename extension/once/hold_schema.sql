@@ -23,13 +23,13 @@ BEGIN
     IF found_name IS DISTINCT FROM named THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = pg_catalog.format('schema "%s" has been renamed', named),
-            HINT = 'Create the extension in a schema of your own.';
+            HINT = 'Create the extension in a new schema of your own.';
     END IF;
     IF named OPERATOR(pg_catalog.~) '["$''\\]' THEN
-        RAISE EXCEPTION USING ERRCODE = 'invalid_name',
+        RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = pg_catalog.format('cannot have extension "flakeid" in schema "%s"', named),
             DETAIL = 'Its name has a quotation mark, a dollar sign or a backslash.',
-            HINT = 'Create the extension in another schema.';
+            HINT = 'Create the extension in a new schema.';
     END IF;
 END
 $hold$;
