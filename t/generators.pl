@@ -392,20 +392,6 @@ foreach my $case (
 }
 value($two, 'RESET ROLE');
 
-# So is a change of which PostgreSQL says only that it was one of many.
-query(q(SELECT flake_create_generator('altered')));
-value($two, q(SELECT flake_id(5, 'altered'))) foreach 1 .. 3;
-value($three, 'SELECT pg_advisory_lock(1)');
-send_query($two, 'SELECT pg_advisory_lock_shared(1)');
-wait_for_waiters($node, 1, q(locktype = 'advisory'));
-query('ALTER SEQUENCE altered INCREMENT 1');
-query(q(DO $$ BEGIN FOR i IN 1 .. 500 LOOP EXECUTE 'CREATE TEMP TABLE t (i int); DROP TABLE t'; END LOOP; END $$));
-value($three, 'SELECT pg_advisory_unlock(1)');
-get_answer($two);
-is(code($two, q(SELECT flake_id(5, 'altered'))), '55000', 'one of many changes is seen, too');
-value($two, 'SELECT pg_advisory_unlock_shared(1)');
-query('DROP SEQUENCE altered');
-
 #
 # A layout is for life, also in a session that has not loaded the library.
 #
