@@ -290,6 +290,18 @@ ask($other, 'COMMIT');
 cmp_ok((ask($session, 'SELECT public.flake_id(5)'))[0],
 	'>', $last, 'with the lock, there is one');
 ask($session, 'COMMIT');
+
+# A shard that was attached is not in the new extension, whoever remembers that it was.
+ask($other, "SELECT public.flake_create_generator('kept')");
+ask($other, "SELECT public.flake_attach(5, generator => 'kept')");
+ask($other, 'ALTER SYSTEM SET flakeid.require_attach = on');
+ask($other, 'SELECT pg_reload_conf()');
+wait_until(sub { (ask($session, 'SHOW flakeid.require_attach'))[0] eq 'on' }, 'the setting is on');
+like((ask($session, "SELECT public.flake_id(5, 'kept')"))[0], qr/^\d+$/, 'a shard that is attached')
+  foreach 1 .. 3;
+ask($other, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA public');
+like((ask($session, "SELECT public.flake_id(5, 'kept')"))[1],
+	qr/^ERROR:  55000: /m, 'in a new extension it is not');
 end_session($other);
 end_session($session);
 
