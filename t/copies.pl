@@ -481,7 +481,7 @@ foreach my $name ('waited_1', 'waited_2')
 }
 send_query($one, 'SELECT flake_detach_all()');
 wait_for_waiters($main, 1, "locktype = 'advisory'");
-ask($two, 'COMMIT');
+ask($two, 'SELECT pg_sleep(0.5); COMMIT');
 is((get_answer($one))[1], '', 'others that have changed shards are waited for');
 ask($one, 'ROLLBACK');
 ask($one, 'DROP SEQUENCE waited_1, waited_2');
