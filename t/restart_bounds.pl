@@ -28,7 +28,7 @@ my $node = start_server(
 CREATE EXTENSION flakeid;
 SELECT flake_create_generator('slow', 'ts:50 shard:11 seq:2 epoch=2026-01-01'),
        flake_create_generator('tenths', 'ts:43 shard:11 seq:9 unit=100ms epoch=2026-01-01'),
-       flake_create_generator('seconds', 'ts:41 shard:11 seq:11 unit=1s epoch=2026-01-01'),
+       flake_create_generator('seconds', 'ts:41 shard:11 seq:11 unit=1s epoch=2026-01-01 start=zero'),
        flake_create_generator('days', 'ts:20 shard:11 seq:32 unit=1d epoch=2026-01-01');
 ));
 
@@ -113,7 +113,7 @@ my $lsn;
 my $quiet;
 foreach (1 .. 5)
 {
-	# A tick has 2,048 ids.
+	# A tick has 2,048 ids, from 0 on.
 	set_now($now + 100);
 	value($session, q(SELECT flake_id(1, 'seconds')));
 	$lsn = value($session, 'SELECT pg_current_wal_insert_lsn()');
