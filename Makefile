@@ -137,7 +137,7 @@ PG_CPPFLAGS = -I$(srcdir)/src
 # for sessions that load flakeid for their first id (docs/operations.md):
 #   noseparate-code  code and constants in one piece of memory, not in three: 0.15 ms less
 #   nostartfiles     without gcc's start files, which are for C++. No library has some of
-#                    what they name, so all of the server's are searched: 0.04 ms less
+#                    what they name, so all of the server's would be searched
 comma = ,
 SHLIB_LINK = \
 	$(if $(filter openssl,$(with_ssl)),-lcrypto) \

@@ -77,7 +77,8 @@ typedef struct Slot
 	pg_atomic_uint64 last;		/* packed: the last value handed out, or what
 								 * it was raised to since; FLAKE_PACKED_NONE
 								 * if the slot is closed */
-	pg_atomic_uint64 resume;	/* packed: while it is, at least the last */
+	pg_atomic_uint64 resume;	/* packed: while it is, at least the last;
+								 * else what it was opened at or raised to */
 	pg_atomic_uint64 backfilled;	/* packed: at least the last that was
 									 * backfilled since the server started,
 									 * and may have been kept */

@@ -3,8 +3,9 @@
  * columns.c
  *	  The columns that a generator's ids go into.
  *
- * The catalogs know which columns have a default that mints from a generator, or
- * are of a domain that has one, and which own it.  No name is resolved on the way: see trust/search.c for why.
+ * The catalogs know which columns have a default that mints from a generator, or are
+ * of a domain that has one, and which own it.  No name is resolved on the way: see
+ * trust/search.c for why.
  *
  * Copyright (c) 2026, the flakeid developers
  *

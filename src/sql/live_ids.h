@@ -35,9 +35,9 @@ typedef struct LiveIds
  * Locks the generator so that nobody mints from it, and before that the tables of
  * the columns that flake_columns() lists, so that they can be searched: all at once,
  * as flake_lock_all().  Not other sessions' temporary tables, which nobody else can
- * read, unless they inherit from one.  A row that was in such a table when the snapshot was taken is in one of those
- * that are locked, and the snapshot shows it there.  ERROR 55P03 as flake_lock_all(),
- * and if others make such tables all the time.
+ * read, unless they inherit from one.  A row that was in such a table when the snapshot
+ * was taken is in one of those that are locked, and the snapshot shows it there.  ERROR
+ * 55P03 as flake_lock_all(), and if others make such tables all the time.
  */
 extern LiveTables flake_lock_live_ids(Oid sequence, Oid function);
 
