@@ -324,6 +324,9 @@ value($mallory,
 	value($holder, 'SET SESSION AUTHORIZATION mallory; BEGIN; CREATE DOMAIN ext.flake_layout AS text');
 	send_query($superuser, 'CREATE EXTENSION flakeid SCHEMA ext');
 	wait_for_waiters($node, 1, "pid = $pid");
+	# Newer minor versions lock the schema, too, and would wait for that alone.
+	is($node->safe_psql($database, q(SELECT nspname FROM pg_namespace WHERE nspname = 'ext' FOR UPDATE SKIP LOCKED)),
+		'', "a script that is executed has its schema's row locked");
 	is(code($mallory, q(SET lock_timeout = '100ms'; ALTER SCHEMA ext RENAME TO ext_old)),
 		'55P03', 'the schema of a script that is executed is not renamed');
 	value($holder, 'ROLLBACK');
