@@ -111,14 +111,15 @@ class TestMinter(WithServer):
 
     def test_mints_renews_and_gives_back(self):
         events = []
-        with Minter(ttl=1.5, owner="renews", on_event=events.append) as ids:
+        with Minter(ttl=3, owner="renews", on_event=events.append) as ids:
             self.assertEqual(self.held("renews"), 1)
             self.assertEqual([event.name for event in events], ["leased"])
             minted = ids.next_n(3000) + [int(ids.next_str()), next(ids)]
             wait_until(lambda: len(events) > 2, "renewed twice")
             minted.append(ids.next())
         self.assertEqual(self.held("renews"), 0)
-        self.assertEqual([event.name for event in events], ["leased", "renewed", "renewed", "released"])
+        names = [event.name for event in events]
+        self.assertEqual((names[0], set(names[1:-1]), names[-1]), ("leased", {"renewed"}, "released"))
         self.assertGreater(events[1].expires_at_us, events[0].expires_at_us)
         self.assertEqual(minted, sorted(set(minted)))
         self.assertEqual({LAYOUT.shard(id) for id in minted}, {events[0].shard})
@@ -231,28 +232,35 @@ class TestMinter(WithServer):
     def test_server_that_does_not_answer(self):
         """The statement fails after some time; here it waits for a lock."""
         events = []
-        with mock.patch("flakeid._driver.PATIENCE", 0.3), Minter(ttl=3, on_event=events.append) as ids:
+        with mock.patch("flakeid._driver.PATIENCE", 0.3), Minter(ttl=6, on_event=events.append) as ids:
             self.sql("BEGIN")
             self.sql('LOCK TABLE "a %{s}".flake_leases IN ACCESS EXCLUSIVE MODE')
             wait_until(lambda: len(events) > 1, "renewing has failed")
             self.sql("ROLLBACK")
             ids.next()
-            wait_until(lambda: len(events) > 2, "renewed")
-        self.assertEqual([event.name for event in events], ["leased", "renew_failed", "renewed", "released"])
+            wait_until(lambda: events[-1].name == "renewed", "renewed")
+        # Connecting anew can take longer than that, too.
+        names = [event.name for event in events]
+        self.assertEqual(names[:2], ["leased", "renew_failed"])
+        self.assertNotIn("lost", names)
+        self.assertEqual(names[-1], "released")
 
     def test_connection_is_cut(self):
         """As by a failover: it is renewed long before a third of the lease is over, but not more
         often than once a second."""
         events = []
         with Minter(ttl=300, first_ttl=300, owner="cut", on_event=events.append) as ids:
-            ends = time.monotonic() + 2.5
-            while time.monotonic() < ends:
+            started = time.monotonic()
+            while time.monotonic() < started + 2.5:
                 self.cut()
                 time.sleep(0.05)
             ids.next()
+        seconds = time.monotonic() - started
         names = [event.name for event in events]
         # The renewal can be cut off, too.
-        self.assertIn(names.count("renewed") + names.count("renew_failed"), (1, 2, 3), names)
+        renewals = names.count("renewed") + names.count("renew_failed")
+        self.assertGreaterEqual(renewals, 1, names)
+        self.assertLessEqual(renewals, seconds + 1, names)
         self.assertNotIn("lost", names)
 
     def test_new_lease_that_fails(self):
@@ -266,7 +274,7 @@ class TestMinter(WithServer):
             wait_until(lambda: events, "leased")
             self.sql("BEGIN")
             self.sql('LOCK TABLE "a %{s}".flake_leases IN ACCESS EXCLUSIVE MODE')
-            wait_until(lambda: [event.name for event in events][-2:] == ["lost", "renew_failed"], "a new lease fails")
+            wait_until(lambda: "lost renew_failed" in " ".join(event.name for event in events), "a new lease fails")
             self.sql("ROLLBACK")
         self.assertEqual(events[0].name, "leased")
 
@@ -278,8 +286,12 @@ class TestMinter(WithServer):
             ids.next()
             self.sql("DROP SEQUENCE public.anew")
             self.generator("anew", "ts:41 shard:5 seq:8 epoch=2026-01-01")
-            wait_until(lambda: events[-1].name == "renew_failed", "a new lease is refused")
-            self.assertIsInstance(events[-1].error, flakeid.UnsupportedLayout)
+            # It can be looked for before it is there again.
+            wait_until(
+                lambda: any(isinstance(event.error, flakeid.UnsupportedLayout) for event in events),
+                "a new lease is refused",
+            )
+            self.assertEqual(events[-1].name, "renew_failed")
             with self.assertRaisesRegex(flakeid.LeaseExpired, "another layout"):
                 ids.next()
             self.assertEqual(self.sql("SELECT count(*) FROM \"a %{s}\".flake_leases WHERE generator = 'public.anew'::regclass"), 0)
