@@ -1,6 +1,16 @@
 # Sourced after bench/common.sh by the benchmarks of a server: how to time statements, run
 # pgbench, read the WAL and draw pictures.
 
+# Compiles the library of bench/growth/floor.c: $tmp/floor/floor.
+build_floor() {
+    cp -r bench/growth "$tmp/floor"
+    make --silent --directory="$tmp/floor" PG_CONFIG="${PG_CONFIG:-pg_config}" with_llvm=no \
+        >"$tmp/make" 2>&1 || {
+        cat "$tmp/make" >&2
+        die "bench/growth/floor.c could not be compiled"
+    }
+}
+
 # time_statements SECTION [CALLS [POINT]]
 # Runs statements in one session, and records in milliseconds how long each took
 # as psql sees it; or in microseconds for each of so many calls. On standard input:

@@ -1,4 +1,5 @@
--- What flakeid is compared with, and a place for what is measured.
+-- What flakeid is compared with, and a place for what is measured. :floor is the library of
+-- growth/floor.c.
 
 CREATE EXTENSION flakeid;
 
@@ -38,6 +39,9 @@ BEGIN
     id := id | seq;
 END
 $$;
+
+CREATE FUNCTION bench.floor(shard int) RETURNS bigint
+AS :'floor', 'bench_floor' LANGUAGE C VOLATILE STRICT;
 
 -- Times of rows from the past
 CREATE TABLE bench.old AS
