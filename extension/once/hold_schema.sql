@@ -6,9 +6,9 @@
 -- string and no function has the name in it, which could end there: before 15.4,
 -- PostgreSQL puts it in as it is.  It is looked at as the name of a column.
 
-SELECT set_config('flakeid_script.schema', name, true)
+SELECT pg_catalog.set_config('flakeid_script.schema', name, true)
 FROM (SELECT 1 AS @extschema@) AS extension
-CROSS JOIN LATERAL json_object_keys(row_to_json(extension)) AS name;
+CROSS JOIN LATERAL pg_catalog.json_object_keys(pg_catalog.row_to_json(extension)) AS name;
 
 DO $hold$
 DECLARE
