@@ -255,6 +255,17 @@ is( (   ask($session,
 	'ids.flake_default|6',
 	'flake_stat, too');
 
+# Whatever its name is, and whatever a backslash means
+foreach my $schema (qw(name e k extension))
+{
+	ask($session, "DROP EXTENSION flakeid; CREATE SCHEMA $schema; CREATE EXTENSION flakeid SCHEMA $schema");
+	is((ask($session, "SELECT $schema.flake_shard($schema.flake_id(5))"))[0], '5', "in a schema $schema");
+}
+ask($session, 'SET standard_conforming_strings = off') if $node->pg_version < 19;
+ask($session, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA ids');
+is((ask($session, 'SELECT ids.flake_shard(ids.flake_id(5))'))[0], '5', 'with standard_conforming_strings = off');
+ask($session, 'RESET standard_conforming_strings');
+
 # Others may have a flake_default as well.
 ask($session,
 	'CREATE SCHEMA first; CREATE SEQUENCE first.flake_default;'

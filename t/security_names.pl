@@ -336,6 +336,34 @@ value($mallory,
 end_session($mallory);
 
 #
+# The extension's script: her role and her schema have names that would end a name of it
+#
+
+$database = new_database();
+{
+	my $schema = '"; ALTER ROLE mallory SUPERUSER; SET LOCAL own.y = "';
+
+	$node->safe_psql(
+		$database, qq{
+		SET client_min_messages = warning;
+		CREATE ROLE x;
+		CREATE ROLE "x\@extschema\@y" IN ROLE mallory;
+		SET SESSION AUTHORIZATION mallory;
+		DROP EXTENSION flakeid CASCADE;
+		SET SESSION AUTHORIZATION "x\@extschema\@y";
+		CREATE SCHEMA $schema;
+		CREATE EXTENSION flakeid SCHEMA $schema;
+	});
+	is( $node->safe_psql(
+			$database, qq{
+			SELECT rolsuper, has_function_privilege('x', 'FUNCTION', 'EXECUTE'), has_function_privilege('x\@extschema\@y', 'FUNCTION', 'EXECUTE')
+			FROM pg_roles WHERE rolname = 'mallory'
+		} =~ s/FUNCTION/$schema.flake_release(text, regclass)/gr),
+		'f|f|t', 'the role that creates the extension has its rights, and nobody else any');
+	$node->safe_psql($database, 'DROP EXTENSION flakeid CASCADE; DROP OWNED BY x, "x@extschema@y"; DROP ROLE x, "x@extschema@y"');
+}
+
+#
 # Code of hers in the tables
 #
 

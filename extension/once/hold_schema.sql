@@ -6,9 +6,9 @@
 -- string and no function has the name in it, which could end there: before 15.4,
 -- PostgreSQL puts it in as it is.  It is looked at as the name of a column.
 
-SELECT pg_catalog.set_config('flakeid_script.schema', name, true)
-FROM (SELECT 1 AS @extschema@) AS extension
-CROSS JOIN LATERAL pg_catalog.json_object_keys(pg_catalog.row_to_json(extension)) AS name;
+SELECT pg_catalog.set_config('flakeid_script.schema', k.name, true)
+FROM (SELECT 1 AS @extschema@) AS e
+CROSS JOIN LATERAL pg_catalog.json_object_keys(pg_catalog.row_to_json(e.*)) AS k (name);
 
 DO $hold$
 DECLARE
@@ -25,7 +25,8 @@ BEGIN
             MESSAGE = pg_catalog.format('schema "%s" has been renamed', named),
             HINT = 'Create the extension in a new schema of your own.';
     END IF;
-    IF named OPERATOR(pg_catalog.~) '["$''\\]' THEN
+    -- The backslash is not in a literal: what it means there is a setting.
+    IF named OPERATOR(pg_catalog.<>) pg_catalog.translate(named, '"$''' OPERATOR(pg_catalog.||) pg_catalog.chr(92), '') THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = pg_catalog.format('cannot have extension "flakeid" in schema "%s"', named),
             DETAIL = 'Its name has a quotation mark, a dollar sign or a backslash.',

@@ -39,38 +39,50 @@ BEGIN
 END
 $revoke$;
 
--- Anybody may mint, until SELECT is revoked from PUBLIC; the role that created the
--- extension may afterwards, and may save and restore the horizons with pg_dump.
--- Not USAGE, with which anybody could lock their pages by nextval().
+-- Anybody may mint, until SELECT is revoked from PUBLIC.  Not USAGE, with which anybody
+-- could lock their pages by nextval().
 GRANT SELECT ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
     @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO PUBLIC;
-GRANT ALL ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
-    @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7 TO @extowner@;
-
--- It may save and restore the tables, too.
-GRANT SELECT, INSERT ON @extschema@.flake_shard_state, @extschema@.flake_leases TO @extowner@;
-GRANT INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map TO @extowner@;
 
 GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
     @extschema@.flake_shards, @extschema@.flake_shard_map, @extschema@.flake_migration TO PUBLIC;
-GRANT SELECT ON @extschema@.flake_leases TO pg_monitor;
-GRANT SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled,
-    @extschema@.flake_health TO pg_monitor, @extowner@;
-
--- It may make named keys.
-GRANT USAGE ON FOREIGN DATA WRAPPER flake_key TO @extowner@;
-
--- flake_rewind() and flake_accept_restore() are for superusers only; so is
--- flake_accept_clock(), until they grant it.
-
--- A lease keeps the server from minting the shard: that is for those who may.
-GRANT EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass) TO @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@.flake_renew(text, interval, regclass) TO @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass) TO @extowner@;
 
 -- What other users mint
-GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots() TO pg_monitor, @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@._flake_health_elsewhere() TO pg_monitor, @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@._flake_holders() TO pg_monitor, @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@._flake_clock_guard() TO pg_monitor, @extowner@;
-GRANT EXECUTE ON FUNCTION @extschema@.flake_stat_reset() TO @extowner@;
+GRANT SELECT ON @extschema@.flake_leases, @extschema@.flake_stat, @extschema@.flake_unsettled,
+    @extschema@.flake_health TO pg_monitor;
+GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots(), @extschema@._flake_health_elsewhere(),
+    @extschema@._flake_holders(), @extschema@._flake_clock_guard() TO pg_monitor;
+
+-- The role that creates the extension.  PostgreSQL's mark for its name is in no script:
+-- the name could have the mark for the schema, whose quotes would end it.
+--
+-- flake_rewind() and flake_accept_restore() are for superusers only; so is
+-- flake_accept_clock(), until they grant it.
+DO $grant$
+DECLARE
+    creator pg_catalog.text;
+    granted pg_catalog.text;
+BEGIN
+    PERFORM pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true);
+    SELECT quote_ident(pg_get_userbyid(x.extowner)) INTO STRICT creator FROM pg_extension x WHERE x.extname = 'flakeid';
+    FOREACH granted IN ARRAY ARRAY[
+        -- It may mint, and may save and restore the horizons and the tables with pg_dump.
+        'ALL ON SEQUENCE @extschema@.flake_default, @extschema@.flake_default_uuid,
+            @extschema@.flake_default_objectid, @extschema@.flake_default_uuidv7',
+        'SELECT, INSERT ON @extschema@.flake_shard_state, @extschema@.flake_leases',
+        'INSERT, UPDATE, DELETE, TRUNCATE ON @extschema@.flake_shard_map',
+        -- It may make named keys.
+        'USAGE ON FOREIGN DATA WRAPPER flake_key',
+        -- A lease keeps the server from minting the shard: that is for those who may.
+        'EXECUTE ON FUNCTION @extschema@.flake_lease(text, interval, regclass)',
+        'EXECUTE ON FUNCTION @extschema@.flake_renew(text, interval, regclass)',
+        'EXECUTE ON FUNCTION @extschema@.flake_release(text, regclass)',
+        -- What other users mint
+        'SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled, @extschema@.flake_health',
+        'EXECUTE ON FUNCTION @extschema@._flake_stat_slots(), @extschema@._flake_health_elsewhere(),
+            @extschema@._flake_holders(), @extschema@._flake_clock_guard(), @extschema@.flake_stat_reset()']
+    LOOP
+        EXECUTE format('GRANT %s TO %s', granted, creator);
+    END LOOP;
+END
+$grant$;
