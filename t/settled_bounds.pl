@@ -545,6 +545,25 @@ cmp_ok($bound, '>', $asked[29], 'a cursor that asks late has none from long befo
 cmp_ok($bound, '<=', $asked[-1], 'nor one from after it began');
 value($reader, 'COMMIT');
 
+# Two cursors that were opened by one statement: each keeps its bound while it is open.
+value($reader, q(CREATE FUNCTION open_two() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	one refcursor := 'one';
+	two refcursor := 'two';
+BEGIN
+	OPEN one FOR SELECT flake_settled('ahead') FROM generate_series(1, 2);
+	OPEN two FOR SELECT flake_settled('ahead') FROM generate_series(1, 2);
+END $$));
+value($other, q(SELECT flake_create_generator('ahead')));
+value($other, q(SELECT count(*) FROM flake_ids(5, 5 * 1024000, 'ahead')));
+value($reader, 'BEGIN; SELECT open_two()');
+value($reader, 'FETCH one');
+$bound = value($reader, 'FETCH two');
+value($reader, 'CLOSE one; SELECT pg_sleep(0.1)');
+cmp_ok(settled($reader, q('ahead')), '>', $bound, 'a bound goes up with the clock');
+is(value($reader, 'FETCH two'), $bound, 'but not that of a cursor, when another one is closed');
+value($reader, 'COMMIT');
+
 # A procedure has a transaction for each time.
 value($reader, q(CREATE PROCEDURE poll(n int, INOUT bytes bigint) LANGUAGE plpgsql AS $$ BEGIN
 	FOR i IN 1..n LOOP PERFORM flake_settled('numbers'); COMMIT; END LOOP;

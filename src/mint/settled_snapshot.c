@@ -89,14 +89,14 @@ typedef struct UsedKey
 	uint64		snapshot;		/* a hash of what it does not see */
 	TransactionId xmin;
 	TransactionId xmax;
-	TimestampTz portal;			/* when it was made: it is run again by FETCH */
+	uint64		portal;			/* which, by its memory: it is run again by FETCH */
 } UsedKey;
 
 /*
  * The greatest of the bounds that were used with a snapshot.  In a transaction with
  * one snapshot that is kept to its end.
  */
-#define ANY_PORTAL	DT_NOBEGIN
+#define ANY_PORTAL	PG_UINT64_MAX
 
 typedef struct UsedBound
 {
@@ -186,7 +186,7 @@ forget_with_portal(UsedBound *entry)
 }
 
 static UsedBound *
-find_used(Oid generator, int32 shard, Snapshot snapshot, TimestampTz portal)
+find_used(Oid generator, int32 shard, Snapshot snapshot, uint64 portal)
 {
 	UsedKey		key = {.generator = generator,.shard = shard,
 	.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
@@ -324,7 +324,7 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 	Snapshot	snapshot;
 	KnownBounds *known;
 	UsedBound  *entry;
-	TimestampTz portal = ActivePortal != NULL ? ActivePortal->creation_time : 0;
+	uint64		portal = ActivePortal != NULL ? (uintptr_t) ActivePortal->portalContext : 0;
 
 	*bound = latest;
 	if (!ActiveSnapshotSet())
