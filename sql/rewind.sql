@@ -109,6 +109,14 @@ SELECT flake_rewind('part_id', :id, force => true);
 SELECT flake_id(0, 'part_id') - :id AS one;
 COMMIT;
 
+-- the shard above the sequence: a bound is the number that it has in its shard
+SELECT flake_create_generator('box_id', 'shard:4 seq:40 block=10');
+SELECT count(flake_id(0, 'box_id')), count(flake_id(3, 'box_id')) FROM generate_series(1, 100);
+SELECT flake_sequence(flake_detach(2, 'box_id'), flake_layout_of('box_id')) <= 0 AS unused,
+    flake_sequence(flake_detach(3, 'box_id'), flake_layout_of('box_id'));
+SELECT flake_rewind('box_id', 90, force => true);
+DROP SEQUENCE box_id;
+
 DROP TABLE part, bolt, nut, screw, other, pairs, typed, defaults, timed CASCADE;
 DROP TYPE pair;
 DROP DOMAIN part_number, bolt_number, no_number, part_code, default_number, default_uuid CASCADE;

@@ -273,16 +273,18 @@ find_bounds(const Generator *generator, int64 value, OwnTableId id, Oid function
 	{
 		Datum		values[MAX_OWN_COLUMNS];
 		bool		nulls[MAX_OWN_COLUMNS];
+		int32		shard;
 
 		heap_deform_tuple(row, RelationGetDescr(table.rel), values, nulls);
+		shard = DatumGetInt32(values[STATE_SHARD - 1]);
 		if (id == LEASES
 			? DatumGetTimestampTz(values[LEASE_NOT_BEFORE - 1]) <= end
 			: nulls[STATE_AFTER - 1] ||
-			flake_layout_packed_up_to(layout, DatumGetInt64(values[STATE_AFTER - 1])) <= value)
+			flake_layout_shard_packed_up_to(layout, DatumGetInt64(values[STATE_AFTER - 1]),
+											flake_layout_shard_image(layout, shard)) <= value)
 			continue;
 		if (count++ < MAX_NAMED)
-			appendStringInfo(&names, "%s%d", count > 1 ? ", " : "",
-							 DatumGetInt32(values[STATE_SHARD - 1]));
+			appendStringInfo(&names, "%s%d", count > 1 ? ", " : "", shard);
 	}
 	systable_endscan(scan);
 	flake_own_table_close(&table);
