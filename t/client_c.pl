@@ -47,7 +47,7 @@ run_ok('it is installed', @make, 'install');
 
 my $node = start_server(
 	'main',
-	conf => q(
+	conf => $may_have_standbys . q(
 log_statement = none
 max_connections = 50
 flakeid.max_ahead = 1s		# what a shard waits for after a lease
@@ -182,6 +182,8 @@ like(ask_for("$dsn user=minter", 'generator=public.process_id'), qr/^\d+$/,
 	like(ask_for($dsn, 'shard=8191 timeout=0'), qr/^ServerError 55000 /, 'a leased shard');
 	like(ask_for($dsn, 'shard=99999 timeout=0'), qr/^ServerError 22003 /, 'no such shard');
 	like(ask_for($dsn, 'shard=7 batch=0'), qr/^open InvalidArgument -- batch/, 'batch');
+	while_standby_is_away($node,
+		sub { unlike(ask_for($dsn, 'shard=7 count=1 timeout=1 dies=1'), qr/^\d/m, 'no id that a failover could forget') });
 }
 
 #

@@ -30,7 +30,7 @@ my $directory = PostgreSQL::Test::Utils::tempdir('client_node');
 
 delete local @ENV{qw(PGDATABASE PGAPPNAME PGOPTIONS)};
 
-my $node = start_server('main', sql => 'CREATE EXTENSION flakeid');
+my $node = start_server('main', conf => $may_have_standbys, sql => 'CREATE EXTENSION flakeid');
 my $url = database_url($node, 'postgres');
 local $ENV{DATABASE_URL} = $url;
 
@@ -183,6 +183,22 @@ foreach my $minter (values %minters)
 		[], "$minter->{name}: ids ascend");
 	push @all, @ids;
 }
+
+# Ids that are fetched ahead
+append_to_file("$client/test/ahead.mjs", <<'JS');
+import { NotConnected, Prefetch } from '@flakeid/client';
+
+try {
+  await Prefetch.create({ connectionString: process.env.DATABASE_URL, shard: 5 });
+  console.log('ids');
+} catch (error) {
+  console.log(error instanceof NotConnected ? 'none' : error);
+}
+process.exit(0);
+JS
+while_standby_is_away($node,
+	sub { is(output_of('with a synchronous standby away', $client, 'node', 'test/ahead.mjs'), 'none', 'no id that a failover could forget') });
+
 cmp_ok(scalar @all, '>', 2000, 'thousands of ids');
 is(scalar(uniq @all), scalar @all, 'no id repeats');
 $node->stop;

@@ -93,7 +93,7 @@ my @tests = map { start_tests($drivers[0], @$_) } ['TestMinter'], [qw(TestAsync 
 
 # Processes that mint
 
-my $node = start_server('main', conf => 'flakeid.max_ahead = 2s', sql => q(
+my $node = start_server('main', conf => $may_have_standbys . 'flakeid.max_ahead = 2s', sql => q(
 CREATE EXTENSION flakeid;
 SELECT flake_create_generator('process_id', 'ts:41 shard:13 seq:10 epoch=2026-01-01');
 ));
@@ -264,6 +264,27 @@ foreach my $block (@{ $blocks{python} })
 	my $out = output_of("README.md, line $block->{line}", $directory, $python, '-c', $block->{text});
 	is($out, $expected, 'and prints what it says') if $expected ne '';
 }
+
+
+# Ids that are fetched ahead
+
+while_standby_is_away(
+	$node,
+	sub {
+		local %ENV = (%ENV, environment_of($node), PGDATABASE => 'app');
+
+		is( output_of('with a synchronous standby away', $directory, $python, '-c', <<'PYTHON'),
+import os
+from flakeid import NotConnected, Prefetch
+ids = Prefetch(shard=5)
+try:
+    print(ids.next(timeout=1), flush=True)
+except NotConnected:
+    print("none", flush=True)
+os._exit(0)
+PYTHON
+			'none', 'no id that a failover could forget');
+	});
 
 end_tests($_) foreach @tests;
 if ($all)

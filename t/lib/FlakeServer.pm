@@ -47,6 +47,8 @@ our @EXPORT = qw(
   change_setting
   wait_until
   wait_until_up
+  $may_have_standbys
+  while_standby_is_away
   wait_for_waiters
   new_clock
   set_clock
@@ -168,6 +170,36 @@ sub wait_until
 		die "timed out waiting until $what" if time > $deadline;
 		Time::HiRes::usleep(20_000);
 	}
+}
+
+=pod
+
+=item while_standby_is_away($node, $code)
+
+Runs the code while each commit waits for a synchronous standby that is not there.  The
+server must have $may_have_standbys in its configuration.
+
+=cut
+
+our $may_have_standbys = "wal_level = replica\nmax_wal_senders = 2\n";
+
+sub while_standby_is_away
+{
+	my ($node, $code) = @_;
+
+	$node->safe_psql('postgres', q(ALTER SYSTEM SET synchronous_standby_names = 'away'));
+	$node->reload;
+	wait_until(
+		sub {
+			$node->psql('postgres', q(SELECT pg_logical_emit_message(true, '', '')),
+				timeout => 1, timed_out => \my $waits);
+			return $waits;
+		},
+		'commits wait');
+	$code->();
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
+	$node->reload;
+	return;
 }
 
 =pod

@@ -227,12 +227,16 @@ export class Server {
     return row?.['released'] == null ? null : row['released'] === 't';
   }
 
-  /** Ids in the database's own order. */
+  /**
+   * Ids in the database's own order. The message makes it wait for a synchronous standby, as a transaction with rows
+   * does.
+   */
   async ids(shard: number, count: number, generator: string): Promise<bigint[]> {
     const rows = await this.#ask(
       { 42501: (message, options) => new NotPermitted(`${message}: grant USAGE on the generator`, options) },
       `SELECT i AS id FROM ${this.#schema}.flake_ids($1::pg_catalog.int4, $2::pg_catalog.int4,
-         $3::pg_catalog.regclass) AS i`,
+         $3::pg_catalog.regclass) AS i
+       CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)`,
       [String(shard), String(count), generator], NO_GENERATOR);
     return rows.map((row) => BigInt(row['id'] ?? ''));
   }

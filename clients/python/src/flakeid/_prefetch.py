@@ -18,8 +18,10 @@ from ._process import Birth, boottime_ns
 from ._runner import AsyncRunner, Runner, in_thread
 from ._usage import Awaited, Blocking
 
+# The message makes it wait for a synchronous standby, as a transaction with rows does.
 _IDS = """
-SELECT i FROM {schema}.flake_ids(%s::pg_catalog.int4, %s::pg_catalog.int4, %s::pg_catalog.regclass) AS i"""
+SELECT i FROM {schema}.flake_ids(%s::pg_catalog.int4, %s::pg_catalog.int4, %s::pg_catalog.regclass) AS i
+CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)"""
 
 
 class Fetching:
