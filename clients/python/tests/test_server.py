@@ -209,8 +209,9 @@ class TestMinter(WithServer):
         with Minter(f"dbname={name}", ttl=4, first_ttl=4, on_event=events.append) as ids:
             ids.next()
             other.query("DROP EXTENSION flakeid CASCADE", ())
-            wait_until(lambda: events[-1].name == "lost", "the lease is lost")
-            self.assertIsInstance(events[-1].error, flakeid.NotInstalled)
+            wait_until(lambda: any(event.name == "lost" for event in events), "the lease is lost")
+            lost = next(event for event in events if event.name == "lost")
+            self.assertIsInstance(lost.error, flakeid.NotInstalled)
             with self.assertRaises(flakeid.LeaseExpired):
                 ids.next(timeout=0)
         other.close()
