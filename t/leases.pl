@@ -176,6 +176,19 @@ is( value(
 
 # Rather an error than to wait for ever.
 value($_, q(SET lock_timeout = '20s')) foreach $one, $two, $admin;
+
+# Another owner's open transaction is not waited for: not even if the short hash of its
+# name is the same.
+my @names = split /\|/, value(
+	$one, q(
+	SELECT min(name), max(name) FROM (SELECT 'host ' || n AS name FROM generate_series(1, 300000) AS n) AS names
+	GROUP BY hashtext(name) HAVING count(*) > 1 LIMIT 1));
+value($one, "SELECT flake_lease('$names[0]', '1 hour', 'flake_default')");
+value($two, "BEGIN; SELECT flake_lease('$names[1]', '1 hour', 'flake_default')");
+is((ask($one, "SET lock_timeout = '1s'; SELECT flake_renew('$names[0]', '1 hour', 'flake_default')"))[1],
+	'', 'a lease is renewed while another owner leases');
+value($two, 'ROLLBACK');
+value($one, "SELECT flake_release('$names[0]', 'flake_default'); SET lock_timeout = '20s'");
 value($admin, q(SELECT create_generator('dropped', 3)));
 lease($admin, 'x', 'dropped');
 value($admin, q(SELECT create_generator('open', 2)));

@@ -40,7 +40,6 @@
 #include "access/stratnum.h"
 #include "access/xact.h"
 #include "catalog/pg_collation.h"
-#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "layout/layout.h"
@@ -69,16 +68,22 @@ PG_FUNCTION_INFO_V1(flake_release);
 /* A class of advisory locks that SQL functions (1, 2) and shards do not use. */
 #define OWNER_LOCK_CLASS	0x0F1B
 
-/* The same owner must not get two shards at once. */
+/*
+ * The same owner must not get two shards at once.  Who may lease shards, too, must
+ * not find another name with the same lock, and keep that: so the lock has 64 bits of
+ * a cryptographic hash.
+ */
 static void
 lock_owner(const LeaseRequest *request)
 {
+	text	   *name = cstring_to_text(psprintf("%u %s", request->sequence, request->owner));
+	bytea	   *digest = DatumGetByteaPP(DirectFunctionCall1(sha256_bytea,
+															 PointerGetDatum(name)));
+	uint32		hash[2];
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, request->sequence,
-						 hash_bytes((const unsigned char *) request->owner,
-									(int) strlen(request->owner)),
-						 OWNER_LOCK_CLASS);
+	memcpy(hash, VARDATA_ANY(digest), sizeof(hash));
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash[0], hash[1], OWNER_LOCK_CLASS);
 	(void) LockAcquire(&tag, ExclusiveLock, false, false);
 }
 
