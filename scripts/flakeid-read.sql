@@ -318,7 +318,10 @@ BEGIN
         RETURN NULL;
     END IF;
     us := (id OPERATOR(pg_catalog.>>) l.time_shift)::numeric OPERATOR(pg_catalog.*) l.unit_us;
-    RETURN flakeid._flake_instant(us OPERATOR(pg_catalog.+) l.epoch_us);
+    -- As in C, 2^63 of them are out of range, also if the epoch is before 2000.
+    RETURN flakeid._flake_instant(
+        CASE WHEN us OPERATOR(pg_catalog.>) 9223372036854775807 THEN us
+        ELSE us OPERATOR(pg_catalog.+) l.epoch_us END);
 END
 $$;
 
@@ -471,6 +474,10 @@ BEGIN
         OPERATOR(pg_catalog.-) 946684800000000
         OPERATOR(pg_catalog.+) (extract(microseconds FROM utc)::bigint OPERATOR(pg_catalog.%) 1000000)
         OPERATOR(pg_catalog.-) before_us OPERATOR(pg_catalog.-) l.epoch_us;
+    -- As in C, 2^63 us from the epoch are outside of any lifetime.
+    IF us OPERATOR(pg_catalog.>) 9223372036854775807 THEN
+        RETURN ticks;
+    END IF;
     -- Division truncates towards zero; before the epoch, go down instead.
     RETURN greatest(before, least(ticks, pg_catalog.div(us, l.unit_us) OPERATOR(pg_catalog.-)
         CASE WHEN (us OPERATOR(pg_catalog.%) l.unit_us) OPERATOR(pg_catalog.<) 0 THEN 1 ELSE 0 END));
@@ -723,8 +730,11 @@ AS $$
 DECLARE
     ms bigint := flakeid._flake_bits(id, 1, 16);
 BEGIN
-    ts := flakeid._flake_instant(CASE WHEN ms OPERATOR(pg_catalog.<) 0 THEN 9223372036854775807
-        ELSE (ms::numeric OPERATOR(pg_catalog.*) 1000) OPERATOR(pg_catalog.-) 946684800000000 END);
+    -- As in C, ms * 1000 has to be less than 2^63.
+    ts := flakeid._flake_instant(
+        CASE WHEN ms OPERATOR(pg_catalog.<) 0 OR ms OPERATOR(pg_catalog.>) 9223372036854775
+        THEN 9223372036854775807
+        ELSE (ms OPERATOR(pg_catalog.*) 1000) OPERATOR(pg_catalog.-) 946684800000000 END);
     worker := pg_catalog.substr(pg_catalog.replace(id::pg_catalog.text, '-', ''), 17, 12)::pg_catalog.macaddr;
     sequence := flakeid._flake_bits(id, 29, 4);
 END

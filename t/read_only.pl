@@ -347,6 +347,30 @@ same_outcome(
 	"FLAKE_fields(-254771200000000000, 'ts:50 seq:12 epoch=1970-01-01')");
 
 #
+# Where the time is near 2^63 us from the epoch, or from 1970.
+#
+
+my $seconds = 'ts:48 seq:10 epoch=1970-01-01 unit=1s';
+my $days    = 'ts:40 seq:10 epoch=0001-01-01 unit=1d';
+
+same_outcome(
+	(
+		map { "FLAKE_timestamp($_, '$seconds')" } 9444732965738496, 9444732965739520,
+		-9444732965738496, -9444732965739520),
+	(map { "FLAKE_timestamp($_, '$days')" } 109314038784, 109314039808),
+	"FLAKE_fields(9444732965739520, '$seconds')",
+	"FLAKE_decode(109314039808, '$days')",
+	(
+		map { ("FLAKE_lower('$_', '$seconds')", "FLAKE_upper('$_', '$seconds')") }
+		  '294247-01-10 04:00:54.775807Z', '294247-01-10 04:00:54.775808Z',
+		'294247-01-10 04:00:54.775809Z',   '294260-01-01Z'),
+	(
+		map { ("FLAKE_lower('$_', '$days')", "FLAKE_upper('$_', '$days')") }
+		  '292278-01-10 04:00:54.775807Z', '292278-01-10 04:00:54.775808Z',
+		'292278-01-10 04:00:54.775809Z',   '294000-01-01Z', '4713-01-02 00:00:00Z BC'),
+	(map { "FLAKE_uuid_decode('0020c49b-a5e3-53$_-0000-000000000000')" } qw(f7 f8 f9)));
+
+#
 # No search_path changes what the functions call.
 #
 
