@@ -18,6 +18,9 @@
 -- operators, functions and types with their schema; they have no CASE a WHEN b and no a
 -- BETWEEN b AND c, as these look for operators, too.
 --
+-- Texts are compared by their bytes, as in C, whatever collation an argument has: what is
+-- called with COLLATE "C" has it for its variables, too.
+--
 -- It mints no ids.  To mint one means to keep, for all sessions and over crashes, what
 -- was handed out; functions in SQL can only do that by locking a row for each id.
 --
@@ -331,7 +334,7 @@ COMMENT ON FUNCTION flakeid._flake_timestamp(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_timestamp(id bigint, layout text DEFAULT 'instagram')
 RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_timestamp(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_timestamp(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_timestamp(bigint, text) IS
 'when an id was minted, to the tick of its layout; null if that has no time; errors: 22008 if timestamptz cannot hold it, 22P02 for text that is no layout';
@@ -358,7 +361,7 @@ COMMENT ON FUNCTION flakeid._flake_shard(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_shard(id bigint, layout text DEFAULT 'instagram')
 RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_shard(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_shard(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_shard(bigint, text) IS
 'the logical shard of an id; one number, also if the layout has it in several parts; error: 22P02 for text that is no layout';
@@ -374,7 +377,7 @@ COMMENT ON FUNCTION flakeid._flake_sequence(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_sequence(id bigint, layout text DEFAULT 'instagram')
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_sequence(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_sequence(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_sequence(bigint, text) IS
 'the sequence number of an id within its tick; error: 22P02 for text that is no layout';
@@ -385,7 +388,7 @@ RETURNS record
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
 BEGIN
     ts := flakeid._flake_timestamp(id, l);
     shard := flakeid._flake_shard(id, l);
@@ -430,7 +433,7 @@ COMMENT ON FUNCTION flakeid._flake_fields(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_fields(id bigint, layout text DEFAULT 'instagram')
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_fields(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_fields(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_fields(bigint, text) IS
 'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; errors: 22008 if timestamptz cannot hold that, 22P02 for text that is no layout';
@@ -501,7 +504,7 @@ RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
     last bigint := flakeid._flake_last(l);
     -- the tick after the last one that starts before ts
     tick bigint := flakeid._flake_tick(ts, 1, l) OPERATOR(pg_catalog.+) 1;
@@ -522,7 +525,7 @@ RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
     last bigint := flakeid._flake_last(l);
     last_tick bigint := last OPERATOR(pg_catalog.>>) l.time_shift;
     tick bigint := flakeid._flake_tick(ts, 0, l);
@@ -682,7 +685,7 @@ CREATE FUNCTION flakeid.flake_from_text(id text, base int DEFAULT 62)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$SELECT flakeid._flake_wrap(
-    flakeid._flake_from_text(id, base, 64, 'bigint'))$$;
+    flakeid._flake_from_text(id COLLATE pg_catalog."C", base, 64, 'bigint'))$$;
 
 COMMENT ON FUNCTION flakeid.flake_from_text(text, int) IS
 'the id of a text that flake_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
@@ -717,7 +720,7 @@ CREATE FUNCTION flakeid.flake_uuid_from_text(id text, base int DEFAULT 62)
 RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS $$SELECT flakeid._flake_to_text(flakeid._flake_from_text(
-    id, base, 128, 'uuid'), 16, 32)::pg_catalog.uuid$$;
+    id COLLATE pg_catalog."C", base, 128, 'uuid'), 16, 32)::pg_catalog.uuid$$;
 
 COMMENT ON FUNCTION flakeid.flake_uuid_from_text(text, int) IS
 'the UUID of a text that flake_uuid_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
@@ -822,7 +825,7 @@ RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 BEGIN
-    IF id OPERATOR(pg_catalog.!~) '^[0-9a-fA-F]{24}$' THEN
+    IF id COLLATE pg_catalog."C" OPERATOR(pg_catalog.!~) '^[0-9a-fA-F]{24}$' THEN
         RAISE invalid_text_representation USING
             MESSAGE = pg_catalog.format('invalid ObjectID: "%s"', id),
             DETAIL = 'An ObjectID is written as 24 hexadecimal digits.';

@@ -371,6 +371,43 @@ same_outcome(
 	(map { "FLAKE_uuid_decode('0020c49b-a5e3-53$_-0000-000000000000')" } qw(f7 f8 f9)));
 
 #
+# The collation of an argument means nothing: a column may have one in which 'a' equals 'A'.
+#
+
+SKIP:
+{
+	skip 'PostgreSQL is built without ICU', 1
+	  if query("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") == 0;
+	query(
+		"CREATE COLLATION public.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+
+	same_outcome(
+		"FLAKE_from_text('00rIVWme489' COLLATE public.ci)",
+		"FLAKE_from_text('AAQZ8619xw9' COLLATE public.ci, 32)",
+		"FLAKE_from_text('FF' COLLATE public.ci, 16)",
+		"FLAKE_uuid_from_text('0rIVWme489aAbB' COLLATE public.ci)",
+		"FLAKE_uuid_from_text('FF' COLLATE public.ci, 16)",
+		"FLAKE_objectid_timestamp('507C7f79bcf86cd799439011' COLLATE public.ci)",
+		"FLAKE_objectid_timestamp('507' COLLATE public.ci)",
+		"FLAKE_shard_for('Key' COLLATE public.ci)");
+
+	# With the extension a layout is of another type.
+	my @differ = split /\n/, query(
+		q{SELECT layout || ': ' || call
+		FROM unnest(ARRAY['discord', 'DISCORD',
+				'ts:41 a:3 seq:10 epoch=2026-01-02T03:04:05.5Z unit=1ms start=random:5',
+				'ts:41 A:3 seq:10 epoch=0', 'ts:41 seq:10 epoch=0 Unit=1ms', 'ts:41 seq:10 epoch=0 unit=1MS']) layout,
+			unnest(ARRAY['timestamp(5, %s)', 'shard(5, %s)', 'sequence(5, %s)', 'decode(5, %s)', 'fields(5, %s)',
+				'lower(''2026-01-05Z'', %s)', 'upper(''2026-01-05Z'', %s)',
+				'between(5, ''2026-01-05Z'', ''2026-01-06Z'', %s)']) call,
+			LATERAL format('SELECT flakeid.flake_' || call, quote_literal(layout)) plain,
+			LATERAL format('SELECT flakeid.flake_' || call, quote_literal(layout) || ' COLLATE public.ci') collated
+		WHERE outcome(collated) IS DISTINCT FROM outcome(plain)});
+
+	is_deeply(\@differ, [], 'layouts with a collation');
+}
+
+#
 # No search_path changes what the functions call.
 #
 
