@@ -13,6 +13,14 @@
 -- and flake_shard_for.  A layout is text here: a preset's name, or its fields in full.
 -- What begins with _ is for the others to call.
 --
+-- No search_path changes what they call.  The few that take long have one of their own,
+-- which costs a microsecond a call and keeps them from being inlined.  The others name all
+-- operators, functions and types with their schema; they have no CASE a WHEN b and no a
+-- BETWEEN b AND c, as these look for operators, too.
+--
+-- Texts are compared by their bytes, as in C, whatever collation an argument has: what is
+-- called with COLLATE "C" has it for its variables, too.
+--
 -- It mints no ids.  To mint one means to keep, for all sessions and over crashes, what
 -- was handed out; functions in SQL can only do that by locking a row for each id.
 --
@@ -45,6 +53,7 @@ CREATE TYPE flakeid._flake_layout AS (
 CREATE FUNCTION flakeid._flake_preset(name text)
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 SELECT CASE name
     WHEN 'instagram' THEN 'ts:41 shard:13 seq:10 epoch=1314220021721 unit=1ms start=continue'
@@ -78,7 +87,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
 BEGIN
     RAISE invalid_text_representation USING
-        MESSAGE = format('invalid input syntax for type flake_layout: "%s"', layout),
+        MESSAGE = pg_catalog.format('invalid input syntax for type flake_layout: "%s"', layout),
         DETAIL = detail;
 END
 $$;
@@ -91,6 +100,7 @@ COMMENT ON FUNCTION flakeid._flake_no_layout(text, text) IS
 CREATE FUNCTION flakeid._flake_epoch(value text)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     f text[] := regexp_match(value,
@@ -121,6 +131,7 @@ COMMENT ON FUNCTION flakeid._flake_epoch(text) IS
 CREATE FUNCTION flakeid._flake_layout(layout text)
 RETURNS flakeid._flake_layout
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     l flakeid._flake_layout;
@@ -272,7 +283,8 @@ COMMENT ON FUNCTION flakeid._flake_layout(text) IS
 CREATE FUNCTION flakeid._flake_field(id bigint, shift int, bits int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT (id >> shift) & ~((-1)::bigint << bits)';
+AS 'SELECT (id OPERATOR(pg_catalog.>>) shift)
+    OPERATOR(pg_catalog.&) (OPERATOR(pg_catalog.~) ((-1)::bigint OPERATOR(pg_catalog.<<) bits))';
 
 COMMENT ON FUNCTION flakeid._flake_field(bigint, int, int) IS
 'the number in some bits of an id, without a sign';
@@ -282,13 +294,16 @@ RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 BEGIN
-    IF us < -211813488000000000 OR us >= 9223371331200000000 THEN
+    IF us OPERATOR(pg_catalog.<) -211813488000000000
+        OR us OPERATOR(pg_catalog.>=) 9223371331200000000 THEN
         RAISE datetime_field_overflow USING MESSAGE = 'timestamp out of range';
     END IF;
     -- By hours and the rest, as a double has 53 bits and us has up to 63.
-    RETURN timestamptz '2000-01-01 00:00:00+00'
-        + interval '1 hour' * div(us, 3600000000)::float8
-        + interval '1 microsecond' * (us % 3600000000)::float8;
+    RETURN (timestamp with time zone '2000-01-01 00:00:00+00'
+        OPERATOR(pg_catalog.+) (interval '1 hour'
+            OPERATOR(pg_catalog.*) pg_catalog.div(us, 3600000000)::double precision))
+        OPERATOR(pg_catalog.+) (interval '1 microsecond'
+            OPERATOR(pg_catalog.*) (us OPERATOR(pg_catalog.%) 3600000000)::double precision);
 END
 $$;
 
@@ -299,11 +314,17 @@ CREATE FUNCTION flakeid._flake_timestamp(id bigint, l flakeid._flake_layout)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
+DECLARE
+    us numeric;     -- since the epoch
 BEGIN
-    IF l.time_bits = 0 THEN
+    IF l.time_bits OPERATOR(pg_catalog.=) 0 THEN
         RETURN NULL;
     END IF;
-    RETURN flakeid._flake_instant((id >> l.time_shift)::numeric * l.unit_us + l.epoch_us);
+    us := (id OPERATOR(pg_catalog.>>) l.time_shift)::numeric OPERATOR(pg_catalog.*) l.unit_us;
+    -- As in C, 2^63 of them are out of range, also if the epoch is before 2000.
+    RETURN flakeid._flake_instant(
+        CASE WHEN us OPERATOR(pg_catalog.>) 9223372036854775807 THEN us
+        ELSE us OPERATOR(pg_catalog.+) l.epoch_us END);
 END
 $$;
 
@@ -313,7 +334,7 @@ COMMENT ON FUNCTION flakeid._flake_timestamp(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_timestamp(id bigint, layout text DEFAULT 'instagram')
 RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_timestamp(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_timestamp(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_timestamp(bigint, text) IS
 'when an id was minted, to the tick of its layout; null if that has no time; errors: 22008 if timestamptz cannot hold it, 22P02 for text that is no layout';
@@ -325,9 +346,10 @@ AS $$
 DECLARE
     shard bigint := 0;
 BEGIN
-    FOR i IN 1..cardinality(l.part_bits)
+    FOR i IN 1..pg_catalog.cardinality(l.part_bits)
     LOOP
-        shard := shard << l.part_bits[i] | flakeid._flake_field(id, l.part_shifts[i], l.part_bits[i]);
+        shard := (shard OPERATOR(pg_catalog.<<) l.part_bits[i])
+            OPERATOR(pg_catalog.|) flakeid._flake_field(id, l.part_shifts[i], l.part_bits[i]);
     END LOOP;
     RETURN shard;
 END
@@ -339,7 +361,7 @@ COMMENT ON FUNCTION flakeid._flake_shard(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_shard(id bigint, layout text DEFAULT 'instagram')
 RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_shard(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_shard(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_shard(bigint, text) IS
 'the logical shard of an id; one number, also if the layout has it in several parts; error: 22P02 for text that is no layout';
@@ -355,7 +377,7 @@ COMMENT ON FUNCTION flakeid._flake_sequence(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_sequence(id bigint, layout text DEFAULT 'instagram')
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_sequence(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_sequence(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_sequence(bigint, text) IS
 'the sequence number of an id within its tick; error: 22P02 for text that is no layout';
@@ -366,7 +388,7 @@ RETURNS record
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
 BEGIN
     ts := flakeid._flake_timestamp(id, l);
     shard := flakeid._flake_shard(id, l);
@@ -382,20 +404,24 @@ RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    fields jsonb := jsonb_build_object('seq', flakeid._flake_sequence(id, l));
+    fields pg_catalog.jsonb :=
+        pg_catalog.jsonb_build_object('seq', flakeid._flake_sequence(id, l));
     utc timestamp;
 BEGIN
-    FOR i IN 1..cardinality(l.part_names)
+    FOR i IN 1..pg_catalog.cardinality(l.part_names)
     LOOP
-        fields := fields || jsonb_build_object(l.part_names[i],
+        fields := fields OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(l.part_names[i],
             flakeid._flake_field(id, l.part_shifts[i], l.part_bits[i]));
     END LOOP;
-    IF l.time_bits > 0 THEN
+    IF l.time_bits OPERATOR(pg_catalog.>) 0 THEN
         utc := flakeid._flake_timestamp(id, l) AT TIME ZONE 'UTC';
-        fields := fields || jsonb_build_object('ts', id >> l.time_shift, 'timestamp',
-            to_char(utc, 'YYYY-MM-DD"T"HH24:MI:SS')
-            || rtrim(rtrim(to_char(utc, '.US'), '0'), '.')
-            || CASE WHEN utc < timestamp '0001-01-01' THEN 'Z BC' ELSE 'Z' END);
+        fields := fields OPERATOR(pg_catalog.||) pg_catalog.jsonb_build_object(
+            'ts', id OPERATOR(pg_catalog.>>) l.time_shift,
+            'timestamp', pg_catalog.to_char(utc, 'YYYY-MM-DD"T"HH24:MI:SS')
+            OPERATOR(pg_catalog.||)
+            pg_catalog.rtrim(pg_catalog.rtrim(pg_catalog.to_char(utc, '.US'), '0'), '.')
+            OPERATOR(pg_catalog.||) CASE WHEN utc OPERATOR(pg_catalog.<) timestamp '0001-01-01'
+                                    THEN 'Z BC' ELSE 'Z' END);
     END IF;
     RETURN fields;
 END
@@ -407,7 +433,7 @@ COMMENT ON FUNCTION flakeid._flake_fields(bigint, flakeid._flake_layout) IS
 CREATE FUNCTION flakeid.flake_fields(id bigint, layout text DEFAULT 'instagram')
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_fields(id, flakeid._flake_layout(layout))';
+AS 'SELECT flakeid._flake_fields(id, flakeid._flake_layout(layout COLLATE pg_catalog."C"))';
 
 COMMENT ON FUNCTION flakeid.flake_fields(bigint, text) IS
 'every field of an id under its own name, ts in ticks since the epoch, and if the layout has time "timestamp", in UTC; errors: 22008 if timestamptz cannot hold that, 22P02 for text that is no layout';
@@ -420,10 +446,11 @@ RETURNS int
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 BEGIN
-    IF l.time_bits = 0 THEN
-        RAISE invalid_parameter_value USING MESSAGE = format('layout "%s" has no time', l.text);
+    IF l.time_bits OPERATOR(pg_catalog.=) 0 THEN
+        RAISE invalid_parameter_value USING
+            MESSAGE = pg_catalog.format('layout "%s" has no time', l.text);
     END IF;
-    RETURN least(l.time_bits, 63 - l.time_shift);
+    RETURN least(l.time_bits, 63 OPERATOR(pg_catalog.-) l.time_shift);
 END
 $$;
 
@@ -436,19 +463,27 @@ RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    ticks numeric := 1::bigint << flakeid._flake_tick_bits(l);
+    ticks numeric := 1::bigint OPERATOR(pg_catalog.<<) flakeid._flake_tick_bits(l);
+    before numeric := (OPERATOR(pg_catalog.-) ticks) OPERATOR(pg_catalog.-) 1;
     utc timestamp := ts AT TIME ZONE 'UTC';
     us numeric;     -- since the epoch
 BEGIN
-    IF NOT isfinite(ts) THEN
-        RETURN CASE WHEN ts > timestamptz '2000-01-01 00:00:00+00' THEN ticks
-               ELSE -ticks - 1 END;
+    IF NOT pg_catalog.isfinite(ts) THEN
+        RETURN CASE WHEN ts OPERATOR(pg_catalog.>) timestamp with time zone '2000-01-01 00:00:00+00'
+               THEN ticks ELSE before END;
     END IF;
-    us := extract(epoch FROM date_trunc('second', utc))::numeric * 1000000 - 946684800000000
-        + extract(microseconds FROM utc)::bigint % 1000000 - before_us - l.epoch_us;
+    us := (extract(epoch FROM pg_catalog.date_trunc('second', utc))::numeric
+            OPERATOR(pg_catalog.*) 1000000)
+        OPERATOR(pg_catalog.-) 946684800000000
+        OPERATOR(pg_catalog.+) (extract(microseconds FROM utc)::bigint OPERATOR(pg_catalog.%) 1000000)
+        OPERATOR(pg_catalog.-) before_us OPERATOR(pg_catalog.-) l.epoch_us;
+    -- As in C, 2^63 us from the epoch are outside of any lifetime.
+    IF us OPERATOR(pg_catalog.>) 9223372036854775807 THEN
+        RETURN ticks;
+    END IF;
     -- Division truncates towards zero; before the epoch, go down instead.
-    RETURN greatest(-ticks - 1, least(ticks,
-        div(us, l.unit_us) - CASE WHEN us % l.unit_us < 0 THEN 1 ELSE 0 END));
+    RETURN greatest(before, least(ticks, pg_catalog.div(us, l.unit_us) OPERATOR(pg_catalog.-)
+        CASE WHEN (us OPERATOR(pg_catalog.%) l.unit_us) OPERATOR(pg_catalog.<) 0 THEN 1 ELSE 0 END));
 END
 $$;
 
@@ -458,7 +493,8 @@ COMMENT ON FUNCTION flakeid._flake_tick(timestamptz, int, flakeid._flake_layout)
 CREATE FUNCTION flakeid._flake_last(l flakeid._flake_layout)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT ~((-1)::bigint << (flakeid._flake_tick_bits(l) + l.time_shift))';
+AS 'SELECT OPERATOR(pg_catalog.~) ((-1)::bigint
+    OPERATOR(pg_catalog.<<) (flakeid._flake_tick_bits(l) OPERATOR(pg_catalog.+) l.time_shift))';
 
 COMMENT ON FUNCTION flakeid._flake_last(flakeid._flake_layout) IS
 'the largest id of a layout';
@@ -468,15 +504,16 @@ RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
     last bigint := flakeid._flake_last(l);
     -- the tick after the last one that starts before ts
-    tick bigint := flakeid._flake_tick(ts, 1, l) + 1;
+    tick bigint := flakeid._flake_tick(ts, 1, l) OPERATOR(pg_catalog.+) 1;
 BEGIN
-    IF tick > last >> l.time_shift THEN
-        RETURN last + CASE WHEN last < 9223372036854775807 THEN 1 ELSE 0 END;
+    IF tick OPERATOR(pg_catalog.>) (last OPERATOR(pg_catalog.>>) l.time_shift) THEN
+        RETURN last OPERATOR(pg_catalog.+)
+            CASE WHEN last OPERATOR(pg_catalog.<) 9223372036854775807 THEN 1 ELSE 0 END;
     END IF;
-    RETURN tick << l.time_shift;
+    RETURN tick OPERATOR(pg_catalog.<<) l.time_shift;
 END
 $$;
 
@@ -488,16 +525,18 @@ RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    l flakeid._flake_layout := flakeid._flake_layout(layout);
+    l flakeid._flake_layout := flakeid._flake_layout(layout COLLATE pg_catalog."C");
     last bigint := flakeid._flake_last(l);
+    last_tick bigint := last OPERATOR(pg_catalog.>>) l.time_shift;
     tick bigint := flakeid._flake_tick(ts, 0, l);
 BEGIN
-    IF tick < -(last >> l.time_shift) - 1 THEN
+    IF tick OPERATOR(pg_catalog.<) ((OPERATOR(pg_catalog.-) last_tick) OPERATOR(pg_catalog.-) 1) THEN
         RETURN (-9223372036854775808)::bigint;
-    ELSIF tick >= last >> l.time_shift THEN
+    ELSIF tick OPERATOR(pg_catalog.>=) last_tick THEN
         RETURN last;
     END IF;
-    RETURN ((tick + 1) << l.time_shift) - 1;
+    RETURN ((tick OPERATOR(pg_catalog.+) 1) OPERATOR(pg_catalog.<<) l.time_shift)
+        OPERATOR(pg_catalog.-) 1;
 END
 $$;
 
@@ -509,7 +548,8 @@ CREATE FUNCTION flakeid.flake_between(id bigint, since timestamptz, upto timesta
     layout text DEFAULT 'instagram')
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS 'SELECT id >= flakeid.flake_lower(since, layout) AND id < flakeid.flake_lower(upto, layout)';
+AS 'SELECT id OPERATOR(pg_catalog.>=) flakeid.flake_lower(since, layout)
+    AND id OPERATOR(pg_catalog.<) flakeid.flake_lower(upto, layout)';
 
 COMMENT ON FUNCTION flakeid.flake_between(bigint, timestamptz, timestamptz, text) IS
 'whether since <= time of id < upto; the planner turns it into a plain range on id, which an index on id serves and partitions are pruned by; errors: 22023 if the layout has no time, 22P02 for text that is no layout';
@@ -521,16 +561,16 @@ RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    digits text := CASE base
-        WHEN 16 THEN '0123456789abcdef'
-        WHEN 32 THEN '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
-        WHEN 58 THEN '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-        WHEN 62 THEN '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+    digits pg_catalog.text := CASE
+        WHEN base OPERATOR(pg_catalog.=) 16 THEN '0123456789abcdef'
+        WHEN base OPERATOR(pg_catalog.=) 32 THEN '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+        WHEN base OPERATOR(pg_catalog.=) 58 THEN '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+        WHEN base OPERATOR(pg_catalog.=) 62 THEN '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
         END;
 BEGIN
     IF digits IS NULL THEN
         RAISE invalid_parameter_value USING
-            MESSAGE = format('base %s is not supported', base),
+            MESSAGE = pg_catalog.format('base %s is not supported', base),
             HINT = 'Bases are 16, 32, 58 and 62.';
     END IF;
     RETURN digits;
@@ -545,21 +585,25 @@ RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    digits text := flakeid._flake_digits(base);
-    result text := '';
+    digits pg_catalog.text := flakeid._flake_digits(base);
+    result pg_catalog.text := '';
     rest bigint;
 BEGIN
     FOR i IN 1..width
     LOOP
-        EXIT WHEN number < 9223372036854775808;
-        result := substr(digits, (number % base)::int + 1, 1) || result;
-        number := div(number, base);
+        EXIT WHEN number OPERATOR(pg_catalog.<) 9223372036854775808;
+        result := pg_catalog.substr(digits,
+                (number OPERATOR(pg_catalog.%) base)::int OPERATOR(pg_catalog.+) 1, 1)
+            OPERATOR(pg_catalog.||) result;
+        number := pg_catalog.div(number, base);
     END LOOP;
     rest := number;
-    FOR i IN length(result) + 1..width
+    FOR i IN pg_catalog.length(result) OPERATOR(pg_catalog.+) 1..width
     LOOP
-        result := substr(digits, (rest % base)::int + 1, 1) || result;
-        rest := rest / base;
+        result := pg_catalog.substr(digits,
+                (rest OPERATOR(pg_catalog.%) base)::int OPERATOR(pg_catalog.+) 1, 1)
+            OPERATOR(pg_catalog.||) result;
+        rest := rest OPERATOR(pg_catalog./) base;
     END LOOP;
     RETURN result;
 END
@@ -573,29 +617,31 @@ RETURNS numeric
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    digits text := flakeid._flake_digits(base);
-    wanted text := CASE base
-        WHEN 32 THEN translate(text, 'abcdefghijklmnopqrstuvwxyzOIL',
-                               'ABCDEFGH1JK1MN0PQRSTUVWXYZ011')
+    digits pg_catalog.text := flakeid._flake_digits(base);
+    wanted pg_catalog.text := CASE WHEN base OPERATOR(pg_catalog.=) 32
+        THEN pg_catalog.translate(text, 'abcdefghijklmnopqrstuvwxyzOIL',
+                                  'ABCDEFGH1JK1MN0PQRSTUVWXYZ011')
         ELSE text END;
     number numeric := 0;
-    detail text := CASE text WHEN '' THEN 'It is empty.' END;
+    too_large numeric := CASE WHEN bits OPERATOR(pg_catalog.=) 64 THEN 18446744073709551616
+        ELSE 340282366920938463463374607431768211456 END;
+    detail pg_catalog.text := CASE WHEN text OPERATOR(pg_catalog.=) '' THEN 'It is empty.' END;
     value int;
 BEGIN
-    FOR i IN 1..length(wanted)
+    FOR i IN 1..pg_catalog.length(wanted)
     LOOP
-        value := strpos(digits, substr(wanted, i, 1)) - 1;
-        number := number * base + value;
+        value := pg_catalog.strpos(digits, pg_catalog.substr(wanted, i, 1)) OPERATOR(pg_catalog.-) 1;
+        number := (number OPERATOR(pg_catalog.*) base) OPERATOR(pg_catalog.+) value;
         detail := CASE
-            WHEN value < 0 THEN format('Base %s has the digits %s.', base, digits)
-            WHEN number >= CASE bits WHEN 64 THEN 18446744073709551616
-                           ELSE 340282366920938463463374607431768211456 END
-            THEN format('It is larger than %s bits can hold.', bits) END;
+            WHEN value OPERATOR(pg_catalog.<) 0
+            THEN pg_catalog.format('Base %s has the digits %s.', base, digits)
+            WHEN number OPERATOR(pg_catalog.>=) too_large
+            THEN pg_catalog.format('It is larger than %s bits can hold.', bits) END;
         EXIT WHEN detail IS NOT NULL;
     END LOOP;
     IF detail IS NOT NULL THEN
         RAISE invalid_text_representation USING
-            MESSAGE = format('invalid text form of type %s: "%s"', type, text),
+            MESSAGE = pg_catalog.format('invalid text form of type %s: "%s"', type, text),
             DETAIL = detail;
     END IF;
     RETURN number;
@@ -609,8 +655,9 @@ COMMENT ON FUNCTION flakeid._flake_from_text(text, int, int, text) IS
 CREATE FUNCTION flakeid._flake_wrap(number numeric)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT (((number + 9223372036854775808) % 18446744073709551616 + 18446744073709551616)
-    % 18446744073709551616 - 9223372036854775808)::bigint';
+AS 'SELECT ((((number OPERATOR(pg_catalog.+) 9223372036854775808)
+        OPERATOR(pg_catalog.%) 18446744073709551616 OPERATOR(pg_catalog.+) 18446744073709551616)
+    OPERATOR(pg_catalog.%) 18446744073709551616) OPERATOR(pg_catalog.-) 9223372036854775808)::bigint';
 
 COMMENT ON FUNCTION flakeid._flake_wrap(numeric) IS
 'the bigint that has the same 64 lowest bits as a whole number';
@@ -618,7 +665,8 @@ COMMENT ON FUNCTION flakeid._flake_wrap(numeric) IS
 CREATE FUNCTION flakeid._flake_unsigned(number bigint)
 RETURNS numeric
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT CASE WHEN number < 0 THEN number + 18446744073709551616 ELSE number END';
+AS 'SELECT CASE WHEN number OPERATOR(pg_catalog.<) 0
+    THEN number OPERATOR(pg_catalog.+) 18446744073709551616 ELSE number END';
 
 COMMENT ON FUNCTION flakeid._flake_unsigned(bigint) IS
 'the 64 bits of a bigint as a number without a sign';
@@ -627,7 +675,8 @@ CREATE FUNCTION flakeid.flake_to_text(id bigint, base int DEFAULT 62)
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS 'SELECT flakeid._flake_to_text(flakeid._flake_unsigned(id), base,
-    CASE base WHEN 16 THEN 16 WHEN 32 THEN 13 ELSE 11 END)';
+    CASE WHEN base OPERATOR(pg_catalog.=) 16 THEN 16
+         WHEN base OPERATOR(pg_catalog.=) 32 THEN 13 ELSE 11 END)';
 
 COMMENT ON FUNCTION flakeid.flake_to_text(bigint, int) IS
 'an id as text of fixed width, which sorts in C collation as ids do: base 16 (16 digits), 32 (Crockford, 13), 58 (Bitcoin, 11) or 62 (0-9A-Za-z, 11); error: 22023 for another base';
@@ -635,7 +684,8 @@ COMMENT ON FUNCTION flakeid.flake_to_text(bigint, int) IS
 CREATE FUNCTION flakeid.flake_from_text(id text, base int DEFAULT 62)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$SELECT flakeid._flake_wrap(flakeid._flake_from_text(id, base, 64, 'bigint'))$$;
+AS $$SELECT flakeid._flake_wrap(
+    flakeid._flake_from_text(id COLLATE pg_catalog."C", base, 64, 'bigint'))$$;
 
 COMMENT ON FUNCTION flakeid.flake_from_text(text, int) IS
 'the id of a text that flake_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
@@ -645,8 +695,11 @@ COMMENT ON FUNCTION flakeid.flake_from_text(text, int) IS
 CREATE FUNCTION flakeid._flake_bits(id uuid, first int, count int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$SELECT ('x' || substr(replace(id::text, '-', ''), first, count))::bit(64)::bigint >> (64 - 4 * count)
-    & ~CASE count WHEN 16 THEN 0 ELSE (-1)::bigint << 4 * count END$$;
+AS $$SELECT (('x' OPERATOR(pg_catalog.||) pg_catalog.substr(
+        pg_catalog.replace(id::pg_catalog.text, '-', ''), first, count))::bit(64)::bigint
+        OPERATOR(pg_catalog.>>) (64 OPERATOR(pg_catalog.-) (4 OPERATOR(pg_catalog.*) count)))
+    OPERATOR(pg_catalog.&) (OPERATOR(pg_catalog.~) CASE WHEN count OPERATOR(pg_catalog.=) 16 THEN 0
+        ELSE (-1)::bigint OPERATOR(pg_catalog.<<) (4 OPERATOR(pg_catalog.*) count) END)$$;
 
 COMMENT ON FUNCTION flakeid._flake_bits(uuid, int, int) IS
 'the number that some hexadecimal digits of a UUID say';
@@ -655,9 +708,10 @@ CREATE FUNCTION flakeid.flake_uuid_to_text(id uuid, base int DEFAULT 62)
 RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS 'SELECT flakeid._flake_to_text(
-    flakeid._flake_unsigned(flakeid._flake_bits(id, 1, 16)) * 18446744073709551616
-    + flakeid._flake_unsigned(flakeid._flake_bits(id, 17, 16)), base,
-    CASE base WHEN 16 THEN 32 WHEN 32 THEN 26 ELSE 22 END)';
+    (flakeid._flake_unsigned(flakeid._flake_bits(id, 1, 16)) OPERATOR(pg_catalog.*) 18446744073709551616)
+    OPERATOR(pg_catalog.+) flakeid._flake_unsigned(flakeid._flake_bits(id, 17, 16)), base,
+    CASE WHEN base OPERATOR(pg_catalog.=) 16 THEN 32
+         WHEN base OPERATOR(pg_catalog.=) 32 THEN 26 ELSE 22 END)';
 
 COMMENT ON FUNCTION flakeid.flake_uuid_to_text(uuid, int) IS
 'a UUID in base 16, 32 (Crockford), 58 (Bitcoin) or 62 (0-9A-Za-z), always 32, 26, 22 or 22 characters; error: 22023 for another base';
@@ -665,7 +719,8 @@ COMMENT ON FUNCTION flakeid.flake_uuid_to_text(uuid, int) IS
 CREATE FUNCTION flakeid.flake_uuid_from_text(id text, base int DEFAULT 62)
 RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$SELECT flakeid._flake_to_text(flakeid._flake_from_text(id, base, 128, 'uuid'), 16, 32)::uuid$$;
+AS $$SELECT flakeid._flake_to_text(flakeid._flake_from_text(
+    id COLLATE pg_catalog."C", base, 128, 'uuid'), 16, 32)::pg_catalog.uuid$$;
 
 COMMENT ON FUNCTION flakeid.flake_uuid_from_text(text, int) IS
 'the UUID of a text that flake_uuid_to_text() wrote, also without zeros at the beginning; errors: 22023 for another base, 22P02 for anything else';
@@ -678,9 +733,12 @@ AS $$
 DECLARE
     ms bigint := flakeid._flake_bits(id, 1, 16);
 BEGIN
-    ts := flakeid._flake_instant(CASE WHEN ms < 0 THEN 9223372036854775807
-                                 ELSE ms::numeric * 1000 - 946684800000000 END);
-    worker := substr(replace(id::text, '-', ''), 17, 12)::macaddr;
+    -- As in C, ms * 1000 has to be less than 2^63.
+    ts := flakeid._flake_instant(
+        CASE WHEN ms OPERATOR(pg_catalog.<) 0 OR ms OPERATOR(pg_catalog.>) 9223372036854775
+        THEN 9223372036854775807
+        ELSE (ms OPERATOR(pg_catalog.*) 1000) OPERATOR(pg_catalog.-) 946684800000000 END);
+    worker := pg_catalog.substr(pg_catalog.replace(id::pg_catalog.text, '-', ''), 17, 12)::pg_catalog.macaddr;
     sequence := flakeid._flake_bits(id, 29, 4);
 END
 $$;
@@ -696,15 +754,17 @@ AS $$
 DECLARE
     low bigint := flakeid._flake_bits(id, 17, 16);
 BEGIN
-    IF flakeid._flake_bits(id, 13, 1) <> 7 OR flakeid._flake_field(low, 62, 2) <> 2 THEN
+    IF flakeid._flake_bits(id, 13, 1) OPERATOR(pg_catalog.<>) 7
+        OR flakeid._flake_field(low, 62, 2) OPERATOR(pg_catalog.<>) 2 THEN
         RAISE invalid_parameter_value USING
             MESSAGE = 'UUID is not of version 7',
-            DETAIL = CASE WHEN flakeid._flake_field(low, 62, 2) = 2
-                     THEN format('It is of version %s.', flakeid._flake_bits(id, 13, 1))
+            DETAIL = CASE WHEN flakeid._flake_field(low, 62, 2) OPERATOR(pg_catalog.=) 2
+                     THEN pg_catalog.format('It is of version %s.', flakeid._flake_bits(id, 13, 1))
                      ELSE 'Its variant is not that of RFC 9562.' END,
             HINT = 'Give UUIDs that flake_uuidv7() has minted.';
     END IF;
-    ts := flakeid._flake_instant(flakeid._flake_bits(id, 1, 12)::numeric * 1000 - 946684800000000);
+    ts := flakeid._flake_instant((flakeid._flake_bits(id, 1, 12) OPERATOR(pg_catalog.*) 1000)
+        OPERATOR(pg_catalog.-) 946684800000000);
     shard := flakeid._flake_field(low, 49, 13);
     sequence := flakeid._flake_bits(id, 14, 3);
 END
@@ -718,12 +778,14 @@ RETURNS uuid
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 DECLARE
-    ms bigint := flakeid._flake_tick(ts, 1, flakeid._flake_layout('ts:48 seq:12 epoch=1970-01-01')) + 1;
+    ms bigint := flakeid._flake_tick(ts, 1, flakeid._flake_layout('ts:48 seq:12 epoch=1970-01-01'))
+        OPERATOR(pg_catalog.+) 1;
 BEGIN
-    IF ms > 281474976710655 THEN
+    IF ms OPERATOR(pg_catalog.>) 281474976710655 THEN
         RETURN 'ffffffff-ffff-ffff-ffff-ffffffffffff';
     END IF;
-    RETURN lpad(to_hex(greatest(ms, 0)), 12, '0') || '70008000000000000000';
+    RETURN pg_catalog.lpad(pg_catalog.to_hex(greatest(ms, 0)), 12, '0')
+        OPERATOR(pg_catalog.||) '70008000000000000000';
 END
 $$;
 
@@ -737,10 +799,11 @@ AS $$
 DECLARE
     ms bigint := flakeid._flake_tick(ts, 0, flakeid._flake_layout('ts:48 seq:12 epoch=1970-01-01'));
 BEGIN
-    IF ms < 0 THEN
+    IF ms OPERATOR(pg_catalog.<) 0 THEN
         RETURN '00000000-0000-0000-0000-000000000000';
     END IF;
-    RETURN lpad(to_hex(least(ms, 281474976710655)), 12, '0') || '7fffbfffffffffffffff';
+    RETURN pg_catalog.lpad(pg_catalog.to_hex(least(ms, 281474976710655)), 12, '0')
+        OPERATOR(pg_catalog.||) '7fffbfffffffffffffff';
 END
 $$;
 
@@ -751,7 +814,8 @@ COMMENT ON FUNCTION flakeid.flake_uuidv7_upper(timestamptz) IS
 CREATE FUNCTION flakeid.flake_uuidv7_between(id uuid, since timestamptz, upto timestamptz)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-AS 'SELECT id >= flakeid.flake_uuidv7_lower(since) AND id < flakeid.flake_uuidv7_lower(upto)';
+AS 'SELECT id OPERATOR(pg_catalog.>=) flakeid.flake_uuidv7_lower(since)
+    AND id OPERATOR(pg_catalog.<) flakeid.flake_uuidv7_lower(upto)';
 
 COMMENT ON FUNCTION flakeid.flake_uuidv7_between(uuid, timestamptz, timestamptz) IS
 'whether since <= time of id < upto, for UUIDs of version 7; the planner turns it into a plain range on id';
@@ -761,12 +825,13 @@ RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 BEGIN
-    IF id !~ '^[0-9a-fA-F]{24}$' THEN
+    IF id COLLATE pg_catalog."C" OPERATOR(pg_catalog.!~) '^[0-9a-fA-F]{24}$' THEN
         RAISE invalid_text_representation USING
-            MESSAGE = format('invalid ObjectID: "%s"', id),
+            MESSAGE = pg_catalog.format('invalid ObjectID: "%s"', id),
             DETAIL = 'An ObjectID is written as 24 hexadecimal digits.';
     END IF;
-    RETURN to_timestamp(('x' || substr(id, 1, 8))::bit(32)::bigint);
+    RETURN pg_catalog.to_timestamp(
+        ('x' OPERATOR(pg_catalog.||) pg_catalog.substr(id, 1, 8))::bit(32)::bigint);
 END
 $$;
 
@@ -778,15 +843,17 @@ COMMENT ON FUNCTION flakeid.flake_objectid_timestamp(text) IS
 CREATE FUNCTION flakeid._flake_rotate(number bigint, count int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT number << count | flakeid._flake_field(number, 64 - count, count)';
+AS 'SELECT (number OPERATOR(pg_catalog.<<) count)
+    OPERATOR(pg_catalog.|) flakeid._flake_field(number, 64 OPERATOR(pg_catalog.-) count, count)';
 
 COMMENT ON FUNCTION flakeid._flake_rotate(bigint, int) IS 'rotates 64 bits to the left';
 
 CREATE FUNCTION flakeid._flake_lane(bytes bytea, first int, count int)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT bit_or(get_byte(bytes, first + i)::bigint << 8 * i)
-    FROM generate_series(0, count - 1) i';
+AS 'SELECT pg_catalog.bit_or(pg_catalog.get_byte(bytes, first OPERATOR(pg_catalog.+) i)::bigint
+        OPERATOR(pg_catalog.<<) (8 OPERATOR(pg_catalog.*) i))
+    FROM pg_catalog.generate_series(0, count OPERATOR(pg_catalog.-) 1) i';
 
 COMMENT ON FUNCTION flakeid._flake_lane(bytea, int, int) IS
 'the number that some bytes are, the least significant one first';
@@ -795,14 +862,15 @@ CREATE FUNCTION flakeid._flake_round(accumulator bigint, lane bigint)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 AS 'SELECT flakeid._flake_wrap(flakeid._flake_rotate(flakeid._flake_wrap(
-    accumulator + lane::numeric * -4417276706812531889), 31)::numeric
-    * -7046029288634856825)';
+    accumulator OPERATOR(pg_catalog.+) (lane::numeric OPERATOR(pg_catalog.*) -4417276706812531889)), 31)::numeric
+    OPERATOR(pg_catalog.*) -7046029288634856825)';
 
 COMMENT ON FUNCTION flakeid._flake_round(bigint, bigint) IS 'one round of XXH64';
 
 CREATE FUNCTION flakeid._flake_xxh64(bytes bytea)
 RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
     prime1 CONSTANT numeric := -7046029288634856825;
@@ -869,12 +937,12 @@ RETURNS int
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 AS $$
 BEGIN
-    IF shards < 1 THEN
+    IF shards OPERATOR(pg_catalog.<) 1 THEN
         RAISE invalid_parameter_value USING
             MESSAGE = 'number of shards must be at least 1',
-            DETAIL = format('The number given is %s.', shards);
+            DETAIL = pg_catalog.format('The number given is %s.', shards);
     END IF;
-    RETURN flakeid._flake_unsigned(flakeid._flake_xxh64(bytes)) % shards;
+    RETURN flakeid._flake_unsigned(flakeid._flake_xxh64(bytes)) OPERATOR(pg_catalog.%) shards;
 END
 $$;
 
@@ -884,8 +952,9 @@ COMMENT ON FUNCTION flakeid._flake_shard_for(bytea, int) IS
 CREATE FUNCTION flakeid.flake_shard_for(key bigint, shards int DEFAULT 8192)
 RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$SELECT flakeid._flake_shard_for((SELECT string_agg(substring(int8send(key) FROM i FOR 1), ''
-    ORDER BY i DESC) FROM generate_series(1, 8) i), shards)$$;
+AS $$SELECT flakeid._flake_shard_for((SELECT pg_catalog.string_agg(
+    pg_catalog.substring(pg_catalog.int8send(key), i, 1), '' ORDER BY i DESC)
+    FROM pg_catalog.generate_series(1, 8) i), shards)$$;
 
 COMMENT ON FUNCTION flakeid.flake_shard_for(bigint, int) IS
 'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s 8 bytes, little-endian, as an unsigned number modulo shards; error: 22023 if shards is less than 1';
@@ -893,7 +962,7 @@ COMMENT ON FUNCTION flakeid.flake_shard_for(bigint, int) IS
 CREATE FUNCTION flakeid.flake_shard_for(key text, shards int DEFAULT 8192)
 RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS $$SELECT flakeid._flake_shard_for(convert_to(key, 'UTF8'), shards)$$;
+AS $$SELECT flakeid._flake_shard_for(pg_catalog.convert_to(key, 'UTF8'), shards)$$;
 
 COMMENT ON FUNCTION flakeid.flake_shard_for(text, int) IS
 'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s bytes in UTF-8, as an unsigned number modulo shards; error: 22023 if shards is less than 1';
@@ -901,7 +970,7 @@ COMMENT ON FUNCTION flakeid.flake_shard_for(text, int) IS
 CREATE FUNCTION flakeid.flake_shard_for(key uuid, shards int DEFAULT 8192)
 RETURNS int
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
-AS 'SELECT flakeid._flake_shard_for(uuid_send(key), shards)';
+AS 'SELECT flakeid._flake_shard_for(pg_catalog.uuid_send(key), shards)';
 
 COMMENT ON FUNCTION flakeid.flake_shard_for(uuid, int) IS
 'the shard that a key belongs to, from 0 to shards - 1: XXH64 with seed 0 of the key''s 16 bytes, as an unsigned number modulo shards; error: 22023 if shards is less than 1';

@@ -3,6 +3,9 @@
 # scripts/flakeid-read.sql says the same as the extension: for random ids, instants and
 # keys, all presets, and random layouts.  READ_ONLY_IDS says how many ids: the default
 # layout has all of them, and the others together as many again.
+#
+# And nobody else's operators, functions and types get into it: no search_path changes
+# what its functions call.
 
 use strict;
 use warnings;
@@ -37,16 +40,20 @@ sub query
 	return $node->safe_psql('reader', "SET intervalstyle = iso_8601; $sql");
 }
 
+# With any search_path.
 query(
 	q{CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 	DECLARE
-		result text;
+		result pg_catalog.text;
 	BEGIN
 		EXECUTE query INTO result;
 		RETURN result;
 	EXCEPTION WHEN OTHERS THEN
-		RETURN SQLSTATE || ' ' || SQLERRM;
+		RETURN SQLSTATE OPERATOR(pg_catalog.||) ' ' OPERATOR(pg_catalog.||) SQLERRM;
 	END $$});
+
+# What same_outcome() has called
+my @called;
 
 # Checks that calls return the same with both schemas, or fail with the same SQLSTATE
 # and message.
@@ -54,6 +61,7 @@ sub same_outcome
 {
 	my (@calls) = @_;
 	my $rows = join ', ', map { "\$q\$$_\$q\$" } @calls;
+	push @called, @calls;
 	my @outcomes = split /\n/, query(
 		"SELECT theirs || '|' || (ours IS NOT DISTINCT FROM theirs) FROM (
 			SELECT i, coalesce(outcome('SELECT ' || replace(call, 'FLAKE', 'public.flake')), 'null') theirs,
@@ -336,7 +344,230 @@ same_outcome(
 	"FLAKE_timestamp(9223372036854775807, 'ts:63 seq:1 epoch=2000-01-01 unit=1s')",
 	"FLAKE_timestamp(NULL)",
 	"FLAKE_timestamp(5, 'segment') IS NULL",
-	"FLAKE_fields((-62200000000000)::bigint << 12, 'ts:50 seq:12 epoch=1970-01-01')");
+	"FLAKE_fields(-254771200000000000, 'ts:50 seq:12 epoch=1970-01-01')");
+
+#
+# Where the time is near 2^63 us from the epoch, or from 1970.
+#
+
+my $seconds = 'ts:48 seq:10 epoch=1970-01-01 unit=1s';
+my $days    = 'ts:40 seq:10 epoch=0001-01-01 unit=1d';
+
+same_outcome(
+	(
+		map { "FLAKE_timestamp($_, '$seconds')" } 9444732965738496, 9444732965739520,
+		-9444732965738496, -9444732965739520),
+	(map { "FLAKE_timestamp($_, '$days')" } 109314038784, 109314039808),
+	"FLAKE_fields(9444732965739520, '$seconds')",
+	"FLAKE_decode(109314039808, '$days')",
+	(
+		map { ("FLAKE_lower('$_', '$seconds')", "FLAKE_upper('$_', '$seconds')") }
+		  '294247-01-10 04:00:54.775807Z', '294247-01-10 04:00:54.775808Z',
+		'294247-01-10 04:00:54.775809Z',   '294260-01-01Z'),
+	(
+		map { ("FLAKE_lower('$_', '$days')", "FLAKE_upper('$_', '$days')") }
+		  '292278-01-10 04:00:54.775807Z', '292278-01-10 04:00:54.775808Z',
+		'292278-01-10 04:00:54.775809Z',   '294000-01-01Z', '4713-01-02 00:00:00Z BC'),
+	(map { "FLAKE_uuid_decode('0020c49b-a5e3-53$_-0000-000000000000')" } qw(f7 f8 f9)));
+
+#
+# The collation of an argument means nothing: a column may have one in which 'a' equals 'A'.
+#
+
+SKIP:
+{
+	skip 'PostgreSQL is built without ICU', 1
+	  if query("SELECT count(*) FROM pg_collation WHERE collprovider = 'i'") == 0;
+	query(
+		"CREATE COLLATION public.ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+
+	same_outcome(
+		"FLAKE_from_text('00rIVWme489' COLLATE public.ci)",
+		"FLAKE_from_text('AAQZ8619xw9' COLLATE public.ci, 32)",
+		"FLAKE_from_text('FF' COLLATE public.ci, 16)",
+		"FLAKE_uuid_from_text('0rIVWme489aAbB' COLLATE public.ci)",
+		"FLAKE_uuid_from_text('FF' COLLATE public.ci, 16)",
+		"FLAKE_objectid_timestamp('507C7f79bcf86cd799439011' COLLATE public.ci)",
+		"FLAKE_objectid_timestamp('507' COLLATE public.ci)",
+		"FLAKE_shard_for('Key' COLLATE public.ci)");
+
+	# With the extension a layout is of another type.
+	my @differ = split /\n/, query(
+		q{SELECT layout || ': ' || call
+		FROM unnest(ARRAY['discord', 'DISCORD',
+				'ts:41 a:3 seq:10 epoch=2026-01-02T03:04:05.5Z unit=1ms start=random:5',
+				'ts:41 A:3 seq:10 epoch=0', 'ts:41 seq:10 epoch=0 Unit=1ms', 'ts:41 seq:10 epoch=0 unit=1MS']) layout,
+			unnest(ARRAY['timestamp(5, %s)', 'shard(5, %s)', 'sequence(5, %s)', 'decode(5, %s)', 'fields(5, %s)',
+				'lower(''2026-01-05Z'', %s)', 'upper(''2026-01-05Z'', %s)',
+				'between(5, ''2026-01-05Z'', ''2026-01-06Z'', %s)']) call,
+			LATERAL format('SELECT flakeid.flake_' || call, quote_literal(layout)) plain,
+			LATERAL format('SELECT flakeid.flake_' || call, quote_literal(layout) || ' COLLATE public.ci') collated
+		WHERE outcome(collated) IS DISTINCT FROM outcome(plain)});
+
+	is_deeply(\@differ, [], 'layouts with a collation');
+}
+
+#
+# No search_path changes what the functions call.
+#
+
+# Operators and functions of the names that are in the file, for all pairs of types, also
+# such as pg_catalog has not, and types.  All of them fail.
+query(
+	q{SET check_function_bodies = off;
+	CREATE SCHEMA trap;
+	CREATE FUNCTION trap.sprung() RETURNS boolean LANGUAGE plpgsql AS
+		$$BEGIN RAISE EXCEPTION 'sprung'; END$$;
+	DO $do$
+	DECLARE
+		body CONSTANT text := $$LANGUAGE plpgsql AS 'BEGIN PERFORM trap.sprung(); END'$$;
+		types CONSTANT text[] := '{int,bigint,numeric,float8,text,bytea,date,timestamp,timestamptz,interval,jsonb,uuid,bit,text[],int[],bigint[]}';
+		source text := (SELECT string_agg(prosrc, ' ') FROM pg_proc WHERE pronamespace = 'flakeid'::regnamespace);
+		operators text[] := (SELECT array_agg(DISTINCT oprname) FROM pg_operator WHERE strpos(source, oprname) > 0);
+		functions text[] := (SELECT array_agg(DISTINCT proname) FROM pg_proc
+			WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (
+				SELECT m[1] FROM regexp_matches(source, '([a-z0-9_]+)[(]', 'g') m));
+		name text;
+		a text;
+		b text;
+		c text;
+	BEGIN
+		ASSERT cardinality(operators) > 15 AND cardinality(functions) > 25;
+		FOREACH a IN ARRAY types
+		LOOP
+			EXECUTE format('CREATE FUNCTION trap.compare(%s) RETURNS boolean %s', a, body);
+			EXECUTE format('CREATE FUNCTION trap.compute(%s) RETURNS %1$s %2$s', a, body);
+			FOREACH name IN ARRAY '{-,+,~,@}'::text[]
+			LOOP
+				EXECUTE format('CREATE OPERATOR trap.%s (RIGHTARG = %s, FUNCTION = trap.compute)', name, a);
+			END LOOP;
+			FOREACH b IN ARRAY types
+			LOOP
+				EXECUTE format('CREATE FUNCTION trap.compare(%s, %s) RETURNS boolean %s', a, b, body);
+				EXECUTE format('CREATE FUNCTION trap.compute(%s, %s) RETURNS %1$s %3$s', a, b, body);
+				FOREACH name IN ARRAY operators
+				LOOP
+					EXECUTE format('CREATE OPERATOR trap.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = trap.%s)',
+						name, a, b, CASE WHEN name ~ '[=<>~]' AND name NOT IN ('<<', '>>') OR name = '&&'
+							THEN 'compare' ELSE 'compute' END);
+				END LOOP;
+			END LOOP;
+		END LOOP;
+		FOREACH name IN ARRAY functions
+		LOOP
+			FOREACH a IN ARRAY types
+			LOOP
+				EXECUTE format('CREATE FUNCTION trap.%I(%s) RETURNS %2$s %3$s', name, a, body);
+				FOREACH b IN ARRAY types
+				LOOP
+					EXECUTE format('CREATE FUNCTION trap.%I(%s, %s) RETURNS %2$s %4$s', name, a, b, body);
+				END LOOP;
+			END LOOP;
+			FOREACH a IN ARRAY '{text,bytea,int}'::text[]
+			LOOP
+				FOREACH b IN ARRAY '{text,int,bigint}'::text[]
+				LOOP
+					FOREACH c IN ARRAY '{text,int,bigint}'::text[]
+					LOOP
+						EXECUTE format('CREATE FUNCTION trap.%I(%s, %s, %s) RETURNS %2$s %5$s', name, a, b, c, body);
+					END LOOP;
+				END LOOP;
+			END LOOP;
+		END LOOP;
+		FOREACH name IN ARRAY '{float8,text,bytea,date,timestamptz,jsonb,uuid,macaddr,_text,_int4}'::text[]
+		LOOP
+			EXECUTE format('CREATE DOMAIN trap.%I AS %1$I CHECK (trap.sprung())', name);
+		END LOOP;
+	END $do$});
+
+# Those of the functions' own arguments that are layouts
+my ($timed, $timeless) =
+  map { query("SELECT quote_literal(flakeid._flake_layout('$_'))") } 'discord', 'segment';
+my $uuid   = "'01a20320-a201-7001-800a-e04d91b3c68f'";
+my @traced = (
+	(map { s/FLAKE/flake/r } @called),
+	"_flake_preset('discord')",
+	"_flake_no_layout('x', 'y')",
+	(
+		map { "_flake_epoch('$_')" } '2016-05-19T16:00:00.5Z', '2024-02-29', '2023-02-29',
+		'-5'),
+	"_flake_layout('region')",
+	'_flake_field(-1, 3, 5)',
+	(map { "_flake_instant($_)" } '-5', '123456789012345678', '9223371331200000000'),
+	(
+		map {
+			(
+				"_flake_timestamp(-5, $_)", "_flake_shard(-5, $_)",
+				"_flake_sequence(-5, $_)", "_flake_fields(-5, $_)",
+				"_flake_tick_bits($_)", "_flake_last($_)",
+				"_flake_tick('2014-12-31 23:59:59.9Z', 1, $_)",
+				"_flake_tick('infinity', 1, $_)")
+		} $timed, $timeless),
+	(
+		map { ("flake_lower('$_')", "flake_upper('$_')", "flake_uuidv7_lower('$_')", "flake_uuidv7_upper('$_')") }
+		  '1900-01-01Z', '2026-01-05Z',
+		'20000-01-01Z'),
+	(
+		map { ("flake_$_(11637205501278089)", "flake_$_(-5, 'cockroach')") }
+		  qw(timestamp shard sequence decode fields)),
+	"flake_between(11637205501278089, '2011-09-09Z', '2011-09-10Z')",
+	(
+		map {
+			(
+				"_flake_digits($_)",
+				"_flake_to_text(123456789012345678901234567890, $_, 32)",
+				"_flake_from_text('9a', $_, 64, 'bigint')",
+				"flake_to_text(-5, $_)",
+				"flake_from_text('9a', $_)",
+				"flake_uuid_to_text($uuid, $_)",
+				"flake_uuid_from_text('9a', $_)")
+		} 16, 32, 58, 62, 64),
+	'_flake_wrap(123456789012345678901234567890)',
+	'_flake_unsigned(-5)',
+	"_flake_bits($uuid, 1, 16)",
+	"_flake_bits($uuid, 3, 4)",
+	"flake_uuid_decode('00000197-a5e3-53f7-0000-000000000000')",
+	"flake_uuidv7_decode($uuid)",
+	"flake_uuidv7_between($uuid, '2026-01-05Z', '2027-01-05Z')",
+	"flake_objectid_timestamp('507f1f77bcf86cd799439011')",
+	'_flake_rotate(-5, 7)',
+	"_flake_lane('abcdefghij', 2, 8)",
+	'_flake_round(-5, 7)',
+	(map { ("_flake_xxh64('$_')", "_flake_shard_for('$_', 8192)") } '', 'x' x 47),
+	'flake_shard_for(-5)',
+	"flake_shard_for('key')",
+	"flake_shard_for(CAST($uuid AS pg_catalog.uuid))");
+
+sub outcomes
+{
+	my ($search_path) = @_;
+	my $rows = join ', ', map { "\$q\$SELECT flakeid.$_\$q\$" } @traced;
+
+	return split /\n/, query(
+		"SET search_path = $search_path;
+		SELECT coalesce(pg_catalog.translate(public.outcome(call), E'\\n', ' '), 'null')
+		FROM pg_catalog.unnest(ARRAY[$rows]) WITH ORDINALITY AS c(call, i) ORDER BY i");
+}
+
+my $names = join ',', map { s/\(.*//sr } @traced;
+is( query(
+		"SELECT string_agg(proname, ' ') FROM pg_proc
+		WHERE pronamespace = 'flakeid'::regnamespace AND NOT proname = ANY ('{$names}')"),
+	'',
+	'all functions are called');
+
+my @plain = outcomes('public');
+
+foreach my $search_path ('public, trap', 'trap, pg_catalog')
+{
+	my @outcomes = outcomes($search_path);
+	my @sprung =
+	  map { "$traced[$_]: $outcomes[$_], not $plain[$_]" }
+	  grep { ($outcomes[$_] // '') ne $plain[$_] } 0 .. $#plain;
+
+	is(scalar @outcomes, scalar @traced, "with search_path = $search_path, there is a row for each call");
+	is_deeply(\@sprung, [], "with search_path = $search_path, nothing else is called");
+}
 
 #
 # A range of time uses an index and prunes partitions.

@@ -83,6 +83,7 @@ INSERT INTO layouts (layout, ids, ranges) VALUES
     -- beyond what timestamptz can hold, or 2^63 us
     ('ts:60 a:1 b:2 seq:1 epoch=2000-01-01 unit=1d', true, true),
     ('ts:50 seq:10 epoch=0001-01-01', true, false),
+    ('ts:40 seq:10 epoch=0001-01-01 unit=1d', false, true),
     -- other ways to write
     ('ts:41 shard:13 seq:10 epoch=1314220021721', false, false),
     (E'  ts:41 \tshard:13\x0b seq:10 \fepoch=1314220021721 ', false, false),
@@ -209,7 +210,10 @@ COPY (SELECT layout, pg_temp.us(ts) AS time_us, flake_lower(ts, layout::flake_la
                      epoch - interval '1 us', epoch, epoch + interval '1 us', '2026-11-23 01:02:03.456789+00',
                      CASE WHEN '2026-11-23 01:02:03.456789+00' BETWEEN starts AND ends
                           THEN flake_timestamp(flake_upper('2026-11-23 01:02:03.456789+00', layout::flake_layout), layout::flake_layout) END,
-                     ends - interval '1 us', ends, '294247-01-10 04:00:54.775806+00']) AS ts
+                     ends - interval '1 us', ends, '294247-01-10 04:00:54.775806+00']
+                     -- 2^63 us after this epoch
+                     || CASE WHEN epoch = '0001-01-01 00:00:00+00' THEN ARRAY['292278-01-10 04:00:54.775807+00',
+                         '292278-01-10 04:00:54.775808+00', '292278-01-10 04:00:54.775809+00'::timestamptz] END) AS ts
             WHERE ranges AND isfinite(ts)) AS t
       ORDER BY n, ts)
 TO STDOUT (FORMAT csv, HEADER)

@@ -99,9 +99,14 @@ export class Layout {
     return this.isUuid || !this.hasTime ? 0n : -this.maxTick - 1n;
   }
 
-  /** @internal The tick that contains an instant; it may be outside of the lifetime. */
+  /**
+   * @internal The tick that contains an instant. It may be outside of the lifetime, and is as far outside as can be if
+   * from the epoch to the instant there are 2^63 us or more.
+   */
   tickAt(us: bigint): bigint {
-    return floorDivide(us - this.value.epochUs, this.value.unitUs);
+    const elapsed = us - this.value.epochUs;
+    if (!isInt64(elapsed)) return elapsed < 0n ? MIN_INT64 : MAX_INT64;
+    return floorDivide(elapsed, this.value.unitUs);
   }
 
   /** The instant at which a tick starts; null if no timestamptz can hold it. */

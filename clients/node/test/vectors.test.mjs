@@ -121,3 +121,10 @@ check('uuidv7', (row) => {
 });
 
 check('uuidv7_invalid', (row) => refuses(() => uuidv7Decode(row.uuid)));
+
+test('no id holds a time that is 2^63 us after the epoch', () => {
+  const layout = Layout.parse('ts:40 seq:10 epoch=0001-01-01 unit=1d');
+  const end = 2n ** 63n - 62_135_596_800_000_000n;
+  assert.equal(layout.encode(end - 1n, 0, 0), 106_751_991n << 10n);
+  refuses(() => layout.encode(end, 0, 0));
+});
