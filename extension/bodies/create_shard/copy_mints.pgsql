@@ -31,8 +31,9 @@ BEGIN
                         AND d.refobjid = ANY (minting))
         ORDER BY c.oid, a.attnum
     LOOP
-        -- flake_id(), flake_id(5) or flake_id(5, 'generator')
-        IF minted.expression !~ '^[^(]*flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
+        -- flake_id(), flake_id(5) or flake_id(5, 'generator'), with the schema, whose name
+        -- can have any characters if it is quoted
+        IF minted.expression !~ '^(("([^"]|"")+"|[^("]+)\.)?flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot set the shard in the default of column "%s" of table "%s"',
                                  minted.attname, minted.relname),
