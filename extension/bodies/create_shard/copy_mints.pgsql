@@ -96,6 +96,9 @@ BEGIN
         FOR written IN
             SELECT c.relname, c.relowner, a.atttypid, format('%I.%I', target, c.relname) AS copy,
                    ARRAY(SELECT k.conname FROM pg_constraint k WHERE k.conrelid = c.oid AND k.oid = ANY (replaced)) AS old_checks,
+                   (SELECT d.description FROM pg_constraint k
+                    JOIN pg_description d ON d.classoid = 'pg_constraint'::regclass AND d.objoid = k.oid AND d.objsubid = 0
+                    WHERE k.conrelid = c.oid AND k.oid = ANY (replaced) ORDER BY k.oid LIMIT 1) AS description,
                    c.oid = ANY (minted.relations) AS mints
             FROM pg_class c
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = minted.attname
@@ -113,6 +116,10 @@ BEGIN
                 format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s.flake_shard(%I%s%s) = %s)',
                        written.copy, check_name, '@extschema@', minted.attname, CASE WHEN written.atttypid <> 'bigint'::regtype THEN '::bigint' END,
                        CASE WHEN minted.is_named THEN format(', %L::%s.flake_layout', minted.layout, '@extschema@') END, shard)]];
+            IF written.description IS NOT NULL THEN
+                checks := checks || ARRAY[[written.relowner::text, written.copy, NULL,
+                    format('COMMENT ON CONSTRAINT %I ON %s IS %L', check_name, written.copy, written.description)]];
+            END IF;
         END LOOP;
     END LOOP;
     IF checks IS NULL THEN
