@@ -80,6 +80,9 @@ CREATE TABLE copies_a (
 CREATE TABLE copies_b (id bigint DEFAULT flake_id(6, 'copies_id'),
                        CONSTRAINT is_6 CHECK (flake_shard(id, 'ts:41 shard:13 seq:10 epoch=2026-01-01') = 6)) PARTITION BY RANGE (id);
 CREATE TABLE copies_b1 PARTITION OF copies_b DEFAULT;
+COMMENT ON CONSTRAINT is_5 ON copies_a IS E'it\\s "5"';
+COMMENT ON CONSTRAINT is_6 ON copies_b IS 'of all';
+COMMENT ON CONSTRAINT is_6 ON copies_b1 IS 'of one partition';
 INSERT INTO copies_a DEFAULT VALUES;
 INSERT INTO copies_b DEFAULT VALUES;
 RESET ROLE;
@@ -119,6 +122,8 @@ SELECT count(*) FROM flake_shards WHERE generator = 'copies_id'::regclass AND sh
 SELECT count(*) FROM flake_renumber('{5,6}', '{905,906}', 'copies_id');
 \d copies_a
 \d copies_b1
+SELECT conrelid::regclass, conname, obj_description(oid, 'pg_constraint') FROM pg_constraint
+WHERE contype = 'c' AND conname LIKE 'is\_%' ORDER BY conrelid::regclass::text COLLATE "C";
 INSERT INTO copies_a DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('copies_id')), flake_shard(plain::bigint, flake_layout_of('copies_id')), flake_shard(other);
 INSERT INTO copies_b DEFAULT VALUES RETURNING flake_shard(id, flake_layout_of('copies_id'));
 SELECT flake_id(5, 'copies_id');
@@ -230,6 +235,16 @@ SELECT count(*) FROM flake_renumber('{6005}', '{6105}');
 SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'of_shard'
 ORDER BY conrelid::regclass::text COLLATE "C";
 DROP TABLE copies_c, copies_r, copies_q, copies_p;
+-- A comment of one that is inherited, also if the parent is younger
+CREATE TABLE copies_c (id bigint DEFAULT flake_id(6006));
+CREATE TABLE copies_p (id bigint);
+ALTER TABLE copies_c INHERIT copies_p;
+ALTER TABLE copies_p ADD CONSTRAINT of_shard CHECK (flake_shard(id) = 6006);
+COMMENT ON CONSTRAINT of_shard ON copies_c IS 'of the heir';
+SELECT count(*) FROM flake_renumber('{6006}', '{6106}');
+SELECT conrelid::regclass, obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE conname = 'of_shard'
+ORDER BY conrelid::regclass::text COLLATE "C";
+DROP TABLE copies_c, copies_p;
 
 -- Owners who cannot name what is changed
 CREATE SCHEMA copies_private;

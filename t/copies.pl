@@ -194,6 +194,16 @@ SELECT flake_attach(5), flake_release('ROLLBACK');
 SELECT * FROM flake_lease('billing-7', '1 hour');
 ));
 
+# A check that is not enforced stays so.
+if ($main->pg_version >= 18)
+{
+	ask($one, 'CREATE TABLE loose (id bigint DEFAULT flake_id(1601), CONSTRAINT is_loose CHECK (flake_shard(id) = 1601) NOT ENFORCED)');
+	value($one, "SELECT count(*) FROM flake_renumber('{1601}', '{1701}')");
+	like( value($one, "SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'is_loose'"),
+		qr/1601,1701.* NOT ENFORCED$/,
+		'a check that is not enforced stays so');
+}
+
 # flake_renumber() waits for those who insert rows, and for another one.
 ask($one,
 	'CREATE TABLE twice (a bigint DEFAULT flake_id(1001), b bigint DEFAULT flake_id(1002))');

@@ -188,6 +188,24 @@ is( $node->safe_psql(
 	'parts_5.p1 aO, parts_5.p1 bD, parts_5.p1a aD, parts_5.p1a bD, parts_5.p1b1 aO, parts_5.p1b1 bO',
 	'triggers are enabled where they are in the template');
 
+$node->safe_psql(
+	'postgres', q{
+	CREATE SCHEMA said;
+	CREATE TABLE said.p (id bigint NOT NULL DEFAULT flake_id(0), CONSTRAINT own CHECK (flake_shard(id) = 0)) PARTITION BY LIST (id);
+	CREATE TABLE said.p1 PARTITION OF said.p FOR VALUES IN (1);
+	CREATE TABLE said.p2 PARTITION OF said.p DEFAULT;
+	COMMENT ON CONSTRAINT own ON said.p IS $$it's its \ shard$$;
+	COMMENT ON CONSTRAINT own ON said.p1 IS 'of a partition';
+	SELECT flake_create_shard(5, 'said');
+});
+is( $node->safe_psql(
+		'postgres',
+		q{SELECT conrelid::regclass, obj_description(oid, 'pg_constraint') FROM pg_constraint
+		WHERE connamespace = 'said_5'::regnamespace AND contype = 'c' ORDER BY 1}
+	),
+	"said_5.p|it's its \\ shard\nsaid_5.p1|of a partition\nsaid_5.p2|",
+	'the check of the shard has the comment of that in the template');
+
 check_copy(
 	'owners; privileges that others have granted, or that owners lack; odd names',
 	'of alice', q{

@@ -85,6 +85,10 @@ CREATE TABLE event (
 	token uuid DEFAULT flake_uuidv7($shard)) PARTITION BY HASH (id);
 CREATE TABLE event_0 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE event_1 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE FUNCTION unhurried() RETURNS void LANGUAGE sql AS '
+SET lock_timeout = 0;
+SET transaction_timeout = 0;
+';
 CREATE VIEW commented AS SELECT photo, count(*) FROM comment GROUP BY photo;
 GRANT INSERT ON photo TO app;
 INSERT INTO event (data) SELECT 'of the source' FROM generate_series(1, 100);
@@ -153,6 +157,14 @@ ALTER TABLE bad_14.t OWNER TO only_here;
 GRANT USAGE ON SCHEMA bad_14 TO only_here;
 CREATE SCHEMA twice_13;
 CREATE TABLE twice_13.t (id bigint PRIMARY KEY DEFAULT flake_id(13));
+CREATE SCHEMA named_12;
+CREATE FUNCTION named_12.token() RETURNS uuid LANGUAGE sql
+	BEGIN ATOMIC SELECT flake_uuidv7(12, 'flake_default_uuidv7'); END;
+CREATE TABLE named_12.t (id bigint PRIMARY KEY DEFAULT flake_id(12), token uuid DEFAULT named_12.token());
+CREATE SCHEMA several_11;
+CREATE FUNCTION several_11.token() RETURNS uuid LANGUAGE sql
+	BEGIN ATOMIC SELECT * FROM flake_uuidv7s(11, 1); END;
+CREATE TABLE several_11.t (id bigint PRIMARY KEY DEFAULT flake_id(11), token uuid DEFAULT several_11.token());
 ));
 value($admin{beta}, 'CREATE SCHEMA twice_13');
 create_shard($admin{beta}, 40, 'photos_40');
@@ -227,6 +239,11 @@ like(
 	$printed,
 	qr/begin with step 2\n.*photos_17.*generators .*flake_default.*photos_17\.comment_id/,
 	'--dry-run: says what it would do');
+foreach my $shard (11, 12)
+{
+	moves("--dry-run of shard $shard", @move_17, "--shard=$shard", '--dry-run');
+	like($printed, qr/flake_default,.*flake_default_uuidv7/, "shard $shard: a function with BEGIN ATOMIC mints UUIDs");
+}
 is(dump_of($node{$_}), $before{$_}, "$_: nothing has changed")
   foreach keys %node;
 
@@ -445,6 +462,12 @@ is( value(
 	),
 	0,
 	'no reference leads nowhere');
+is( value(
+		$admin{beta},
+		q(SELECT prosrc FROM pg_proc WHERE oid = 'photos_17.unhurried'::regproc)
+	),
+	"\nSET lock_timeout = 0;\nSET transaction_timeout = 0;\n",
+	'a function has its whole body');
 note sprintf 'writers were held up for %.0f ms from the first refusal,'
   . ' %.0f ms from the last write before',
   1000 * $longest_refusal, 1000 * $longest_gap;

@@ -261,6 +261,15 @@ foreach my $schema (qw(name e k extension))
 	ask($session, "DROP EXTENSION flakeid; CREATE SCHEMA $schema; CREATE EXTENSION flakeid SCHEMA $schema");
 	is((ask($session, "SELECT $schema.flake_shard($schema.flake_id(5))"))[0], '5', "in a schema $schema");
 }
+{
+	my $odd = '"a.flake_id(1) [*"';
+	ask($session, qq(DROP EXTENSION flakeid; CREATE SCHEMA $odd; CREATE EXTENSION flakeid SCHEMA $odd; CREATE SCHEMA template;
+		CREATE TABLE template.t (id bigint DEFAULT $odd.flake_id(0), more bigint DEFAULT $odd.flake_id(0, '$odd.flake_default'), set bigint DEFAULT $odd.flake_id())));
+	is((ask($session, "SELECT $odd.flake_create_shard(5, 'template')"))[1], '', "flake_create_shard() in a schema $odd");
+	is((ask($session, "INSERT INTO template_5.t DEFAULT VALUES RETURNING $odd.flake_shard(id), $odd.flake_shard(more), $odd.flake_shard(set)"))[0],
+		'5|5|5', '... sets the shard in the defaults');
+	ask($session, 'DROP SCHEMA IF EXISTS template, template_5 CASCADE');
+}
 ask($session, 'SET standard_conforming_strings = off') if $node->pg_version < 19;
 ask($session, 'DROP EXTENSION flakeid; CREATE EXTENSION flakeid SCHEMA ids');
 is((ask($session, 'SELECT ids.flake_shard(ids.flake_id(5))'))[0], '5', 'with standard_conforming_strings = off');

@@ -49,7 +49,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[]) IS
-'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
+'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too, and keep their comments; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_renumbered(generator regclass, old_shards int[], new_shards int[], owners regrole[],
     OUT mints jsonb, OUT checks jsonb, OUT tables oid[], OUT schemas oid[])

@@ -170,10 +170,11 @@ BEGIN
             HINT = 'Take shards that the original does not mint, nor another server. Or leave out defaults of others with the argument "owners".';
     END IF;
 
-    -- Checks of the shard first: they allow both then.
+    -- Checks of the shard first: they allow both then.  Their comments come after all of
+    -- them, as a check that is inherited is made anew with its parent's.
     steps := steps || coalesce((
         SELECT array_agg(ARRAY[c.relowner::text, c.oid::regclass::text, c.oid::text, k.command]
-                   ORDER BY (SELECT count(*) FROM pg_partition_ancestors(c.oid)), c.oid, k.command)
+                   ORDER BY k.command LIKE 'COMMENT %', (SELECT count(*) FROM pg_partition_ancestors(c.oid)), c.oid, k.command)
         FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
         JOIN pg_class c ON c.oid = k.relation), '{}');
 

@@ -31,8 +31,9 @@ BEGIN
                         AND d.refobjid = ANY (minting))
         ORDER BY c.oid, a.attnum
     LOOP
-        -- flake_id(), flake_id(5) or flake_id(5, 'generator')
-        IF minted.expression !~ '^[^(]*flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
+        -- flake_id(), flake_id(5) or flake_id(5, 'generator'), with the schema, whose name
+        -- can have any characters if it is quoted
+        IF minted.expression !~ '^(("([^"]|"")+"|[^("]+)\.)?flake_id\((\d+(, ''.*''::regclass)?)?\)$' THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot set the shard in the default of column "%s" of table "%s"',
                                  minted.attname, minted.relname),
@@ -95,6 +96,9 @@ BEGIN
         FOR written IN
             SELECT c.relname, c.relowner, a.atttypid, format('%I.%I', target, c.relname) AS copy,
                    ARRAY(SELECT k.conname FROM pg_constraint k WHERE k.conrelid = c.oid AND k.oid = ANY (replaced)) AS old_checks,
+                   (SELECT d.description FROM pg_constraint k
+                    JOIN pg_description d ON d.classoid = 'pg_constraint'::regclass AND d.objoid = k.oid AND d.objsubid = 0
+                    WHERE k.conrelid = c.oid AND k.oid = ANY (replaced) ORDER BY k.oid LIMIT 1) AS description,
                    c.oid = ANY (minted.relations) AS mints
             FROM pg_class c
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = minted.attname
@@ -112,6 +116,10 @@ BEGIN
                 format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s.flake_shard(%I%s%s) = %s)',
                        written.copy, check_name, '@extschema@', minted.attname, CASE WHEN written.atttypid <> 'bigint'::regtype THEN '::bigint' END,
                        CASE WHEN minted.is_named THEN format(', %L::%s.flake_layout', minted.layout, '@extschema@') END, shard)]];
+            IF written.description IS NOT NULL THEN
+                checks := checks || ARRAY[[written.relowner::text, written.copy, NULL,
+                    format('COMMENT ON CONSTRAINT %I ON %s IS %L', check_name, written.copy, written.description)]];
+            END IF;
         END LOOP;
     END LOOP;
     IF checks IS NULL THEN
