@@ -65,6 +65,10 @@ END $$;
 CREATE TABLE part (id bigint PRIMARY KEY DEFAULT flake_id(2100), what text) PARTITION BY RANGE (id);
 SELECT * FROM health;
 SELECT detail, hint FROM flake_health;
+-- the default's arguments by name, in any order
+CREATE TABLE part_named (id bigint PRIMARY KEY DEFAULT flake_id(generator => 'flake_default', shard => 2100)) PARTITION BY RANGE (id);
+SELECT object FROM flake_health WHERE what = 'partitions_end' ORDER BY object;
+DROP TABLE part_named;
 -- one that is over, or is still to come, does not help
 SELECT add_part('part_1', '-2 days', '-1 day'), add_part('part_4', '1 day', '30 days');
 SELECT * FROM health;

@@ -74,7 +74,41 @@ flake_is_own_function(Oid other, Oid function)
 		getExtensionOfObject(ProcedureRelationId, function);
 }
 
-/* A node that is a call of the extension's function of that name, or NULL. */
+/*
+ * Puts the arguments of a call in the order of the function's, without their names;
+ * false if one is left out before another.
+ */
+static bool
+put_in_order(FuncExpr *call)
+{
+	int			count = list_length(call->args);
+	Node	  **args = palloc0(Max(count, 1) * sizeof(Node *));
+	List	   *ordered = NIL;
+
+	for (int i = 0; i < count; i++)
+	{
+		Node	   *arg = list_nth(call->args, i);
+		int			number = i;
+
+		if (IsA(arg, NamedArgExpr))
+		{
+			number = ((NamedArgExpr *) arg)->argnumber;
+			arg = (Node *) ((NamedArgExpr *) arg)->arg;
+		}
+		if (number >= count)
+			return false;
+		args[number] = arg;
+	}
+	for (int i = 0; i < count; i++)
+		ordered = lappend(ordered, args[i]);
+	call->args = ordered;
+	return true;
+}
+
+/*
+ * A node that is a call of the extension's function of that name, with its arguments in
+ * order, or NULL.
+ */
 static FuncExpr *
 own_call(Node *node, const char *name, Oid function)
 {
@@ -85,7 +119,7 @@ own_call(Node *node, const char *name, Oid function)
 		return NULL;
 	called = get_func_name(call->funcid);
 	if (called == NULL || strcmp(called, name) != 0 ||
-		!flake_is_own_function(call->funcid, function))
+		!flake_is_own_function(call->funcid, function) || !put_in_order(call))
 		return NULL;
 	return call;
 }
