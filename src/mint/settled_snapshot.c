@@ -89,7 +89,8 @@ typedef struct UsedKey
 	uint64		snapshot;		/* a hash of what it does not see */
 	TransactionId xmin;
 	TransactionId xmax;
-	uint64		portal;			/* which, by its memory: it is run again by FETCH */
+	uint64		portal;			/* which, by its memory: it is run again by
+								 * FETCH */
 } UsedKey;
 
 /*

@@ -122,7 +122,10 @@ fetch(flakeid_pq_prefetch *prefetch, Batch *batch, flakeid_error *error)
 	snprintf(count, sizeof(count), "%d", prefetch->batch);
 	params[2] = flakeid_connection_generator(&prefetch->connection);
 
-	/* The message makes it wait for a synchronous standby, as a transaction with rows does. */
+	/*
+	 * The message makes it wait for a synchronous standby, as a transaction
+	 * with rows does.
+	 */
 	result = flakeid_connection_query(&prefetch->connection,
 									  "SELECT i FROM $S.flake_ids($1::pg_catalog.int4, $2::pg_catalog.int4, $3::pg_catalog.regclass) AS i "
 									  "CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)",
