@@ -41,8 +41,10 @@ sub expand
 	return $text;
 }
 
-is(slurp_file("$sharedir/extension/flakeid--$version.sql"),
-	expand($template), 'the installed script is what the parts say');
+my $script = slurp_file("$sharedir/extension/flakeid--$version.sql");
+
+is($script, expand($template), 'the installed script is what the parts say');
+unlike($script, qr/\@extowner\@/, 'the name of the role that creates the extension is not put into it');
 is_deeply([ grep { $times{$_} != 1 && !m{^extension/bodies/} } sort keys %times ],
 	[], 'no part but text of bodies is in it twice');
 is_deeply([ grep { !$times{$_} } files(qr/./, map { "extension/$_" } qw(bodies functions once)) ],
