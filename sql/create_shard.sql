@@ -252,6 +252,20 @@ SET client_min_messages = warning;
 DROP SCHEMA inner_one, inner_one_1, outer_one CASCADE;
 RESET client_min_messages;
 
+-- A check of the shard is replaced, however it is written
+CREATE SCHEMA forms;
+CREATE TABLE forms.item (
+    a bigint DEFAULT flake_id(0) CHECK (flake_shard(a) IN (0, 9)),
+    b bigint DEFAULT flake_id(0) CHECK (0 = flake_shard(b)),
+    c bigint DEFAULT flake_id(0) CHECK (flake_shard(id => c) = ANY ('{0}')),
+    d text DEFAULT flake_id(0) CHECK (flake_shard(d::bigint) = 0));
+SELECT flake_create_shard(1, 'forms');
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'forms_1.item'::regclass AND contype = 'c' ORDER BY conname;
+INSERT INTO forms_1.item DEFAULT VALUES RETURNING flake_shard(a), flake_shard(b), flake_shard(c), flake_shard(d::bigint);
+SET client_min_messages = warning;
+DROP SCHEMA forms, forms_1 CASCADE;
+RESET client_min_messages;
+
 -- A table of an extension is not copied, and neither are its indexes
 CREATE SCHEMA has_other;
 CREATE TABLE has_other.of_extension (id int PRIMARY KEY);

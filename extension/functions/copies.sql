@@ -23,7 +23,7 @@ AS 'MODULE_PATHNAME', 'flake_checked_shards'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_checked_shards(pg_node_tree) IS
-'the column that a check flake_shard(column, layout) = ANY (shards) is of, the shards that it allows, and the layout, null if that is left out; nulls for anything else, and for what is longer than 32 kB; locks nothing; for flake_renumber()';
+'the column that a check flake_shard(column, layout) = ANY (shards) is of, the shards that it allows, and the layout, null if that is left out; nulls for anything else, and for what is longer than 32 kB; locks nothing; for flake_renumber() and flake_create_shard()';
 
 CREATE FUNCTION @extschema@._flake_minting_defaults(generator regclass,
     OUT relation oid, OUT attribute name, OUT owner oid, OUT description text, OUT shard int, OUT is_named boolean)

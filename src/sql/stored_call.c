@@ -250,6 +250,8 @@ flake_checked_shards(PG_FUNCTION_ARGS)
 	if (tree != NULL && IsA(tree, OpExpr) && ((OpExpr *) tree)->opno == Int4EqualOperator)
 	{
 		compared = ((OpExpr *) tree)->args;
+		if (IsA(linitial(compared), Const))
+			compared = list_make2(lsecond(compared), linitial(compared));
 		shards = array_of_constants(list_make1(lsecond(compared)));
 	}
 	else if (tree != NULL && IsA(tree, ScalarArrayOpExpr) &&

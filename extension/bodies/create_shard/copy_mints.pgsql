@@ -72,11 +72,8 @@ BEGIN
             SELECT k.oid
             FROM pg_constraint k
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
-            CROSS JOIN LATERAL (VALUES (format('CHECK ((%s.flake_shard(%I', '@extschema@', a.attname)),
-                                       (format('CHECK ((%s.flake_shard((%I)::bigint', '@extschema@', a.attname))) AS begins (text)
-            WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum]
-              AND starts_with(pg_get_constraintdef(k.oid), begins.text)
-              AND substr(pg_get_constraintdef(k.oid), length(begins.text) + 1) ~ '^(, ''[^'']*''::.*flake_layout)?\) = \d+\)\)');
+            CROSS JOIN LATERAL @extschema@._flake_checked_shards(k.conbin) AS e
+            WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum] AND e.attribute = a.attnum);
 
         -- In a schema of others, a flake_shard() of one argument might fit better.
         minted.is_named := minted.is_named OR EXISTS (
