@@ -527,6 +527,49 @@ like(code($superuser, q(SET statement_timeout = '10s'; SELECT flake_detach_all()
 value($superuser, 'ROLLBACK');
 is((get_answer($_))[1], '', 'who go on then') foreach $other, $alice;
 
+#
+# When all tables are locked, what may still be locked is waited for only briefly.
+#
+
+# She keeps something that the call needs late.  It ends soon, and alice's statement comes
+# through before her lock_timeout is over.
+sub ends_soon
+{
+	my ($what, $keeps, $call, $statement) = @_;
+
+	value($hers, "BEGIN; $keeps");
+	send_query($superuser, "SELECT $call");
+	wait_for_waiters($node, 1);
+	alice_goes_on($what, $statement);
+	my ($out, $err) = get_answer($superuser);
+	like($err, qr/55P03/, "$what: it ends") or diag($out);
+	value($hers, 'ROLLBACK');
+	return;
+}
+
+new_schema('late', q(CREATE TABLE late.t (id bigint PRIMARY KEY DEFAULT flake_id(4100), n int); INSERT INTO late.t VALUES (1, 1)));
+value($alice, q(SET lock_timeout = '10s'));
+value($superuser, q(GRANT INSERT ON flake_shard_state TO mallory));
+my $renumber = q(flake_renumber('{4100}', '{4101}'%s));
+my $of_alice = sprintf($renumber, q(, owners => '{alice}'));
+value($superuser, q(ALTER ROLE mallory SET flakeid.shard = 4100));
+ends_soon('flake_renumber(), the setting of her role', 'ALTER ROLE mallory SET flakeid.shard = 4100', sprintf($renumber, ''), 'SELECT n FROM late.t');
+ends_soon("flake_renumber(), a row that she has written of shard $_", "INSERT INTO flake_shard_state VALUES ('flake_default', $_, true, NULL, now(), NULL)", $of_alice, 'SELECT n FROM late.t')
+  foreach 4100, 4101;
+value($superuser, q(GRANT UPDATE ON SEQUENCE app_id TO mallory));
+ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake_replace_ids('late.t', 'id', 0, 4102, 'app_id', dry_run => false)), 'UPDATE late.t SET n = n + 1');
+value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));
+
+# Settings of roles that are not named stay as they are, and those that are no plain numbers.
+value($superuser, q(CREATE ROLE app; ALTER ROLE app SET flakeid.shard = '05'));
+value($hers, 'BEGIN; ALTER ROLE mallory SET flakeid.shard = 4100');
+my (undef, $warned) = ask($superuser, "SELECT * FROM $of_alice");
+like($warned, qr/WARNING.*settings of flakeid\.shard stay as they are.*: role app, role mallory\./s, 'flake_renumber() leaves the setting of her role');
+unlike($warned, qr/ERROR/, 'and does not wait for her');
+value($hers, 'ROLLBACK');
+value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app');
+
 end_session($superuser, $hers, $hers_too, $alice, $other);
 $node->stop;
+
 done_testing();

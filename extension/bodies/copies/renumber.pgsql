@@ -81,6 +81,11 @@ BEGIN
         END;
     END LOOP;
 
+    -- Rows in flakeid's tables and settings of roles can be locked, too.
+    IF NOT dry_run THEN
+\i bodies/brief_waits.pgsql
+    END IF;
+
     -- What mints in a way that is not understood could go on to mint an old shard.
     used := ARRAY(SELECT d.label FROM jsonb_to_recordset(mints) AS d (label text, shard int, counts boolean) WHERE d.counts AND d.shard IS NULL);
     IF used <> '{}' THEN
@@ -202,7 +207,28 @@ BEGIN
             LEFT JOIN pg_database d ON d.oid = s.setdatabase
             CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
             JOIN unnest(old_shards, new_shards) AS u (old, new) ON c.setting = format('flakeid.shard=%s', u.old)
-            WHERE s.setdatabase = 0 OR d.datname = current_database()), '{}');
+            WHERE (s.setdatabase = 0 OR d.datname = current_database())
+              AND (owners = '{}' OR s.setrole = 0 OR s.setrole = ANY (owners::oid[]))), '{}');
+        used := ARRAY(
+            SELECT DISTINCT CASE WHEN s.setrole <> 0 THEN 'role ' || s.setrole::regrole
+                                 WHEN s.setdatabase <> 0 THEN 'database ' || quote_ident(d.datname)
+                                 ELSE 'all roles' END
+            FROM pg_db_role_setting s
+            LEFT JOIN pg_database d ON d.oid = s.setdatabase
+            CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
+            WHERE (s.setdatabase = 0 OR d.datname = current_database())
+              AND c.setting ~ '^flakeid\.shard='
+              AND (c.setting !~ '=(0|-?[1-9][0-9]*)$'
+                   OR owners <> '{}' AND s.setrole <> 0 AND s.setrole <> ALL (owners::oid[])
+                      AND c.setting = ANY (ARRAY(SELECT format('flakeid.shard=%s', u) FROM unnest(old_shards) AS u)))
+            ORDER BY 1);
+        IF used <> '{}' THEN
+            RAISE WARNING USING
+                MESSAGE = 'settings of flakeid.shard stay as they are',
+                DETAIL = format('They are of other roles, or not written as plain numbers: %s%s.', array_to_string(used[1:10], ', '),
+                                CASE WHEN cardinality(used) > 10 THEN format(', and %s more', cardinality(used) - 10) END),
+                HINT = 'The old shards are detached, so flake_id() is an error where one of them is set, until that is changed.';
+        END IF;
         SELECT s.setting, u.new INTO problem
         FROM pg_settings s JOIN unnest(old_shards, new_shards) AS u (old, new) ON s.setting = u.old::text
         WHERE s.name = 'flakeid.shard' AND s.source IN ('configuration file', 'command line', 'environment variable');
@@ -229,6 +255,7 @@ BEGIN
                 HINT = 'Change it by hand.';
         END IF;
     END IF;
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN QUERY
         SELECT format('SELECT %s.flake_detach(%s, %L)', '@extschema@', s, generator) FROM unnest(old_shards) AS s
         UNION ALL

@@ -63,13 +63,9 @@ BEGIN
     tables := seen.tables;
     sequences := seen.sequences;
 
-    -- All that is known to be needed is locked.  Whatever else has to be waited for may be
-    -- anybody's, such as a schema of the same name that was made this moment.  So, as in
-    -- flake_migrate(), it is waited for only as long as PostgreSQL needs to interrupt an
-    -- autovacuum.
-    PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
-                                                                interval '2147483647 ms',
-                                                                nullif(lock_timeout, '0')::interval))::numeric || 's', true);
+    -- All that is known to be needed is locked.  A schema of the same name can have been
+    -- made this moment.
+\i bodies/brief_waits.pgsql
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
 

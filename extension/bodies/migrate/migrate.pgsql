@@ -179,12 +179,8 @@ BEGIN
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
-        -- All that is known to be needed is locked.  Whatever else has to be waited for may
-        -- be anybody's, such as a type that was made this moment.  So it is not waited for
-        -- longer than PostgreSQL needs to interrupt an autovacuum.
-        PERFORM set_config('lock_timeout', extract(epoch FROM least(interval '1 s' + current_setting('deadlock_timeout')::interval,
-                                                                    interval '2147483647 ms',
-                                                                    nullif(lock_timeout, '0')::interval))::numeric || 's', true);
+        -- All that is known to be needed is locked.  A type can have been made this moment.
+\i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         PERFORM set_config('lock_timeout', lock_timeout, true);
         SELECT key INTO problem

@@ -1,6 +1,7 @@
 DECLARE
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     began pg_catalog.timestamptz := clock_timestamp();
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     col pg_catalog.record;
     relations pg_catalog.oid[]; -- the columns that have the ids
     attributes pg_catalog.name[];
@@ -88,10 +89,13 @@ BEGIN
         RETURN;
     END IF;
 
+    -- A shard can be locked by who leases or detaches it.
+\i bodies/brief_waits.pgsql
     SELECT array_agg(n.new_id ORDER BY n.old_id) INTO new_ids
     FROM (SELECT o.old_id,
                  @extschema@.flake_id(coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(o.old_id, layout)), generator) AS new_id
           FROM (SELECT i AS old_id FROM unnest(old_ids) AS i ORDER BY i) AS o) AS n;
+    PERFORM set_config('lock_timeout', lock_timeout, true);
 
     -- Triggers of foreign keys fire at the end of a statement: with one statement for
     -- all tables, they find every row with its new id.  Other triggers find the
