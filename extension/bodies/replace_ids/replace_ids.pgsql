@@ -89,13 +89,12 @@ BEGIN
         RETURN;
     END IF;
 
-    -- A shard can be locked by who leases or detaches it.
+    -- A shard can be locked by who leases or detaches it, and a row by who may update a column.
 \i bodies/brief_waits.pgsql
     SELECT array_agg(n.new_id ORDER BY n.old_id) INTO new_ids
     FROM (SELECT o.old_id,
                  @extschema@.flake_id(coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(o.old_id, layout)), generator) AS new_id
           FROM (SELECT i AS old_id FROM unnest(old_ids) AS i ORDER BY i) AS o) AS n;
-    PERFORM set_config('lock_timeout', lock_timeout, true);
 
     -- Triggers of foreign keys fire at the end of a statement: with one statement for
     -- all tables, they find every row with its new id.  Other triggers find the
@@ -106,6 +105,7 @@ BEGIN
         [col.relowner::text, (SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = target),
          target::oid::text, @extschema@._flake_replace_statement(target::oid, relations, attributes, old_ids, new_ids)],
         [caller::text, NULL, NULL, 'SELECT pg_catalog.set_config(''search_path'', ''pg_catalog, pg_temp'', true)']], false);
+    PERFORM set_config('lock_timeout', lock_timeout, true);
 
     SELECT i INTO problem
     FROM unnest(@extschema@._flake_ids_above(ticket, target::oid, attribute, above)) AS i
