@@ -572,6 +572,71 @@ value($hers, 'ROLLBACK');
 value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app');
 
 end_session($superuser, $hers, $hers_too, $alice, $other);
+
+#
+# The event triggers: whose command they are called for has locked what it changes
+#
+
+$node->safe_psql('postgres', 'CREATE DATABASE shared; GRANT CREATE ON DATABASE shared TO mallory');
+($superuser, $hers, $alice, $other) = new_sessions($node, 4, 'shared');
+value($superuser, 'CREATE SCHEMA of_alice AUTHORIZATION alice');
+value($hers, 'SET SESSION AUTHORIZATION mallory; CREATE SCHEMA hers; CREATE EXTENSION flakeid SCHEMA hers');
+value($alice, q(SET SESSION AUTHORIZATION alice; SET lock_timeout = '3s'; SET search_path = of_alice; CREATE TABLE t (a int)));
+
+sub alice_changes_tables
+{
+	my ($what) = @_;
+
+	value($superuser, 'SET ROLE alice; CREATE TABLE of_alice.d (id serial); RESET ROLE');
+	alice_goes_on($what, 'ALTER TABLE t ADD b int', 'ALTER TABLE t DROP b', 'DROP TABLE d');
+	return;
+}
+
+foreach my $keeps ('DROP EXTENSION flakeid', 'LOCK TABLE hers.flake_shard_state IN SHARE MODE', 'LOCK TABLE hers.flake_leases',
+	'REINDEX INDEX hers.flake_shard_state_pkey', 'REINDEX INDEX hers.flake_leases_pkey')
+{
+	my $she = $keeps =~ /DROP/ ? $hers : $other;
+
+	value($she, "BEGIN; $keeps");
+	alice_changes_tables($keeps);
+	value($she, 'ROLLBACK');
+}
+
+# What a generator leaves in tables that are locked goes with the next change.
+my $rows = join ' + ', map { qq((SELECT count(*) FROM hers.$_ WHERE generator::text ~ '^[0-9]')) } qw(flake_shard_state flake_leases);
+
+foreach my $keeps ('LOCK TABLE hers.flake_shard_state', 'LOCK TABLE hers.flake_shard_state IN SHARE MODE', 'LOCK TABLE hers.flake_leases')
+{
+	value($superuser, q(SELECT hers.flake_create_generator('of_alice.g'); ALTER SEQUENCE of_alice.g OWNER TO alice;)
+		  . q(SELECT FROM hers.flake_detach(1, 'of_alice.g'), hers.flake_lease('a', '1 hour', 'of_alice.g')));
+	value($other, "BEGIN; $keeps");
+	alice_goes_on($keeps, 'DROP SEQUENCE g');
+	value($other, 'ROLLBACK');
+	is(value($superuser, "SELECT $rows"), 3, "$keeps: rows of the generator are left");
+	value($superuser, 'SELECT hers.flake_attach(1)');
+	is(value($superuser, "SELECT $rows"), 0, "$keeps: they are gone after the next change");
+}
+
+# Whoever has changed the triggers sees to them, also while others wait for the table.
+my $enabled = q(SELECT string_agg(tgenabled::text, '') FROM pg_trigger WHERE tgrelid = 'hers.flake_shard_state'::regclass AND tgname LIKE 'keep%');
+
+foreach my $case (
+	[ 'SHARE ROW EXCLUSIVE', 'ACCESS EXCLUSIVE', 'ENABLE TRIGGER ALL' ],
+	[ 'ACCESS EXCLUSIVE', 'ROW EXCLUSIVE', 'ENABLE TRIGGER ALL, ALTER attached DROP DEFAULT' ])
+{
+	my ($has, $waits, $change) = @$case;
+
+	value($superuser, "BEGIN; LOCK TABLE hers.flake_shard_state IN $has MODE");
+	value($other, 'BEGIN');
+	send_query($other, "LOCK TABLE hers.flake_shard_state IN $waits MODE");
+	wait_for_waiters($node, 1);
+	value($superuser, "ALTER TABLE hers.flake_shard_state $change; COMMIT");
+	is(value($superuser, $enabled), 'AA', "$change, while others wait for $waits: the triggers fire always again");
+	get_answer($other);
+	value($other, 'ROLLBACK');
+}
+
+end_session($superuser, $hers, $alice, $other);
 $node->stop;
 
 done_testing();

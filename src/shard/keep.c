@@ -236,7 +236,7 @@ keep_row(const TriggerData *data, Oid function)
 	const char *reason = NULL;
 	OwnTable	table;
 
-	if (!flake_own_table_try_open(id, function, AccessShareLock, &table))
+	if (!flake_own_table_try_open(id, function, AccessShareLock, true, &table))
 	{
 		/* It may be as it was by the time of the commit. */
 		all_are_written |= flake_own_table_is_of(data->tg_relation, function);
@@ -317,7 +317,8 @@ keep_trigger(Relation rel, const char *name)
 		if (strcmp(triggers->triggers[i].tgname, name) != 0 ||
 			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
-		if (!ConditionalLockRelation(rel, ShareRowExclusiveLock))
+		if (!CheckRelationLockedByMe(rel, ShareRowExclusiveLock, true) &&
+			!ConditionalLockRelation(rel, ShareRowExclusiveLock))
 			return;
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
 			rel->trigdesc->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
@@ -340,6 +341,10 @@ keep_trigger(Relation rel, const char *name)
  * logical replication brings.  Rows were written that it has not seen, so after any
  * change of the tables they count for all shards.  A trigger that was disabled by
  * intent stays so.
+ *
+ * It is called for every ALTER TABLE, by whomever, who has his table locked.  So it
+ * waits for nobody: who has changed the triggers has a lock by which he can read, and
+ * otherwise another occasion will do.
  */
 Datum
 flake_keep_triggers(PG_FUNCTION_ARGS)
@@ -356,7 +361,7 @@ flake_keep_triggers(PG_FUNCTION_ARGS)
 		OwnTable	table;
 
 		if (!flake_own_table_try_open(tables[i], fcinfo->flinfo->fn_oid,
-									  AccessShareLock, &table))
+									  AccessShareLock, false, &table))
 			continue;
 
 		/* This transaction may have written rows without the trigger. */
@@ -431,7 +436,7 @@ with_state(List *sequences, Oid function)
 	ListCell   *lc;
 
 	if (sequences == NIL ||
-		!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, &states))
+		!flake_own_table_try_open(SHARD_STATE, function, AccessShareLock, false, &states))
 		return NIL;
 	foreach(lc, sequences)
 	{
@@ -448,7 +453,8 @@ with_state(List *sequences, Oid function)
  * Removes the rows of generators that a command has dropped, by whatever way.  It
  * is called for every command that drops something, by whomever, so it looks only
  * for what was dropped, before it takes a lock for changes, and leaves tables alone
- * that are not as expected: nobody could drop what makes them so.
+ * that are not as expected: nobody could drop what makes them so.  It waits for nobody,
+ * as what is dropped is locked: flake_shard_write_state() removes what it leaves.
  */
 Datum
 flake_forget_dropped(PG_FUNCTION_ARGS)
@@ -467,9 +473,9 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 
 	/* A row of the leases has one of the states. */
 	if (generators != NIL &&
-		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, &states))
+		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, false, &states))
 	{
-		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, &leases))
+		if (flake_own_table_try_open(LEASES, function, RowExclusiveLock, false, &leases))
 		{
 			ListCell   *lc;
 

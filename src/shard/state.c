@@ -240,8 +240,8 @@ flake_shard_is_detached(Oid sequence, int32 shard, Oid function)
 }
 
 /*
- * What the event trigger did not remove, in single-user mode for instance, goes on
- * the occasion.
+ * What the event trigger did not remove, because a table was locked or in single-user
+ * mode, goes on the occasion.
  */
 void
 flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,

@@ -38,8 +38,10 @@
 #include "catalog/pg_collation.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "compat.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "trust/own_table.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
@@ -227,12 +229,47 @@ is_index_of(Relation index, Oid access_method, const AttrNumber keys[MAX_OWN_KEY
 	return true;
 }
 
+/* Whether this transaction has a relation locked, in whatever mode. */
+static bool
+is_locked_by_us(Oid oid)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_RELATION(tag, MyDatabaseId, oid);
+	for (LOCKMODE mode = AccessShareLock; mode <= AccessExclusiveLock; mode++)
+	{
+		if (flake_lock_is_held(&tag, mode))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Opens a relation; NULL if it is gone, or if that would mean waiting and wait is
+ * false.  To try a lock fails where others wait for one that conflicts.  But what this
+ * transaction has locked it can read: PostgreSQL lets it go before those.
+ */
+static Relation
+open_relation(Oid oid, LOCKMODE lock, bool wait)
+{
+	Relation	rel;
+
+	if (wait || (lock == AccessShareLock && is_locked_by_us(oid)))
+		return try_relation_open(oid, lock);
+	if (!ConditionalLockRelationOid(oid, lock))
+		return NULL;
+	rel = try_relation_open(oid, NoLock);
+	if (rel == NULL)
+		UnlockRelationOid(oid, lock);
+	return rel;
+}
+
 /*
  * T3: finds the indexes; whether all are as they must be.  Those that the table is
  * going to be read by stay locked until it is closed, as it is.
  */
 static bool
-find_indexes(OwnTable *table, OwnTableId id)
+find_indexes(OwnTable *table, OwnTableId id, bool wait)
 {
 	List	   *indexes = RelationGetIndexList(table->rel);
 	bool		all_are_plain = true;
@@ -242,9 +279,14 @@ find_indexes(OwnTable *table, OwnTableId id)
 	table->second_index = InvalidOid;
 	foreach(lc, indexes)
 	{
-		Relation	index = relation_open(lfirst_oid(lc), AccessShareLock);
+		Relation	index = open_relation(lfirst_oid(lc), AccessShareLock, wait);
 		Oid		   *place = NULL;
 
+		if (index == NULL)
+		{
+			all_are_plain = false;
+			continue;
+		}
 		all_are_plain &= is_plain_index(index);
 		if (is_index_of(index, definitions[id].access_method, definitions[id].keys))
 			place = &table->index;
@@ -292,11 +334,11 @@ open_by_name(const char *name, Oid function, LOCKMODE lock)
 
 /* Whether a table that is open is as expected; finds its indexes. */
 static bool
-is_as_expected(OwnTable *table, OwnTableId id, Oid function)
+is_as_expected(OwnTable *table, OwnTableId id, Oid function, bool wait)
 {
 	return flake_own_table_is_of(table->rel, function) &&
 		has_columns(table->rel, id) &&
-		find_indexes(table, id);
+		find_indexes(table, id, wait);
 }
 
 OwnTable
@@ -307,7 +349,7 @@ flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock)
 
 	table.lock = lock;
 	table.rel = open_by_name(name, function, lock);
-	if (!is_as_expected(&table, id, function))
+	if (!is_as_expected(&table, id, function, true))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("relation \"%s\" is not the table that extension \"flakeid\" has made",
@@ -327,18 +369,19 @@ unlock_indexes(const OwnTable *table)
 }
 
 bool
-flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, OwnTable *table)
+flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, bool wait,
+						 OwnTable *table)
 {
 	Oid			oid = get_relname_relid(definitions[id].name,
 										get_func_namespace(function));
 
 	table->lock = lock;
-	table->rel = OidIsValid(oid) ? try_relation_open(oid, lock) : NULL;
+	table->rel = OidIsValid(oid) ? open_relation(oid, lock, wait) : NULL;
 	if (table->rel == NULL)
 		return false;
 	table->index = InvalidOid;
 	table->second_index = InvalidOid;
-	if (is_as_expected(table, id, function))
+	if (is_as_expected(table, id, function, wait))
 		return true;
 	unlock_indexes(table);
 	relation_close(table->rel, lock);

@@ -73,8 +73,11 @@ typedef struct OwnTable
  */
 extern OwnTable flake_own_table_open(OwnTableId id, Oid function, LOCKMODE lock);
 
-/* The same, but false where that raises ERROR. */
-extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock,
+/*
+ * The same, but false where that raises ERROR; and if it would mean waiting, and wait
+ * is false.
+ */
+extern bool flake_own_table_try_open(OwnTableId id, Oid function, LOCKMODE lock, bool wait,
 									 OwnTable *table);
 
 /*
