@@ -652,6 +652,24 @@ is( $node->safe_psql(
 	"\n0",
 	'what the dropped one has left is gone');
 
+# Rows of a generator that he has dropped stay as long as a snapshot may show them.
+$open = new_session($node, 'victim');
+ask($open, 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM pg_class');
+$node->safe_psql(
+	'victim', q{
+	SET ROLE mallory;
+	SELECT trap.flake_create_generator('trap.gone'); SELECT count(trap.flake_detach(s, 'trap.gone')) FROM generate_series(0, 4999) AS s;
+	DROP SEQUENCE trap.gone;
+});
+cmp_ok(
+	$node->safe_psql(
+		'victim',
+		q{BEGIN; SELECT FROM trap.flake_detach(7); SELECT sum(pg_stat_get_xact_tuples_returned(x::regclass)) FROM unnest('{trap.flake_shard_state_pkey,trap.flake_leases_pkey}'::text[]) AS x}
+	),
+	'<', 2500,
+	'others who change a shard do not pass all of these');
+end_session($open);
+
 # Who may do what: the table in docs/security.md.
 $node->safe_psql(
 	'postgres', q{

@@ -471,7 +471,6 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 						"_flake_forget_dropped")));
 	generators = with_state(dropped_sequences(), function);
 
-	/* A row of the leases has one of the states. */
 	if (generators != NIL &&
 		flake_own_table_try_open(SHARD_STATE, function, RowExclusiveLock, false, &states))
 	{
@@ -480,10 +479,7 @@ flake_forget_dropped(PG_FUNCTION_ARGS)
 			ListCell   *lc;
 
 			foreach(lc, generators)
-			{
-				flake_own_table_remove(&leases, NULL, lfirst_oid(lc));
-				flake_own_table_remove(&states, &leases, lfirst_oid(lc));
-			}
+				flake_own_table_remove(&leases, &states, lfirst_oid(lc));
 			flake_own_table_close(&leases);
 		}
 		flake_own_table_close(&states);

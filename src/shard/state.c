@@ -275,8 +275,7 @@ flake_shard_write_state(Oid sequence, int32 shard, const ShardState *state,
 	/* Not for each shard of flake_detach_all(). */
 	if (removed_lxid != flake_current_lxid())
 	{
-		flake_own_table_remove_some(&leases, NULL);
-		flake_own_table_remove_some(&states, &leases);
+		flake_own_table_remove_some(&leases, &states);
 		removed_lxid = flake_current_lxid();
 	}
 	flake_own_table_close(&leases);

@@ -36,8 +36,9 @@
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
-/* How many generators to look at on the occasion. */
+/* How many generators to look at on the occasion, and how many of their entries. */
 #define LOOKS	64
+#define ENTRIES	1000
 
 HeapTuple
 flake_own_table_next(SysScanDesc scan)
@@ -196,7 +197,11 @@ generator_of(const OwnTable *table, HeapTuple row)
 										 &isnull));
 }
 
-/* The least generator in a table that is greater than one; or InvalidOid. */
+/*
+ * The least generator in a table that is greater than one; or InvalidOid.  Rows that
+ * were deleted count, too, as long as they are there: there can be millions of them,
+ * which would be passed every time.
+ */
 static Oid
 next_generator(const OwnTable *table, Oid generator)
 {
@@ -208,7 +213,7 @@ next_generator(const OwnTable *table, Oid generator)
 
 	ScanKeyInit(&key, 1, BTGreaterStrategyNumber, F_OIDGT,
 				ObjectIdGetDatum(generator));
-	scan = systable_beginscan_ordered(table->rel, index, NULL, 1, &key);
+	scan = systable_beginscan_ordered(table->rel, index, SnapshotAny, 1, &key);
 	FLAKE_TRY_PAGES();
 	{
 		row = systable_getnext_ordered(scan, ForwardScanDirection);
@@ -221,27 +226,44 @@ next_generator(const OwnTable *table, Oid generator)
 	return next;
 }
 
-/* Deletes the rows of a generator that nobody else has locked. */
-static void
-remove_rows(const OwnTable *table, Oid generator)
+/*
+ * Deletes the rows of a generator; but not those that another transaction has locked:
+ * nobody is to wait for that.  Whether none is left.  Looks at so many entries at most,
+ * and counts them down: rows that were deleted have one, too, as long as somebody's
+ * snapshot may show them.
+ */
+static bool
+remove_rows(const OwnTable *table, Oid generator, int64 *entries)
 {
 	TupleTableSlot *slot = table_slot_create(table->rel, NULL);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	row;
+	bool		all_are_gone = true;
 
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(generator));
-	scan = systable_beginscan(table->rel, table->index, true, NULL, 1, &key);
+	scan = systable_beginscan(table->rel, table->index, true, SnapshotAny, 1, &key);
 	while (HeapTupleIsValid(row = flake_own_table_next(scan)))
 	{
-		if (lock_row(table, row, slot, LockWaitSkip) == TM_Ok)
+		TM_Result	result;
+
+		if (--*entries < 0)
+		{
+			all_are_gone = false;
+			break;
+		}
+		result = lock_row(table, row, slot, LockWaitSkip);
+		if (result == TM_Ok)
 			delete_row(table, row);
+		else if (result == TM_WouldBlock)
+			all_are_gone = false;
 		ExecClearTuple(slot);
 	}
 	systable_endscan(scan);
 	ExecDropSingleTupleTableSlot(slot);
 	CommandCounterIncrement();
+	return all_are_gone;
 }
 
 /*
@@ -274,24 +296,48 @@ flake_own_table_has_generator(const OwnTable *table, Oid generator)
 	return flake_own_table_find(table, table->index, 1, &key) != NULL;
 }
 
-void
-flake_own_table_remove(const OwnTable *table, const OwnTable *unless_in, Oid generator)
+/* A row of the leases has one of the states. */
+static void
+remove_generator(const OwnTable *leases, const OwnTable *states, Oid generator,
+				 int64 *entries)
 {
-	if ((unless_in == NULL || !flake_own_table_has_generator(unless_in, generator)) &&
-		is_dropped(generator))
-		remove_rows(table, generator);
+	if (is_dropped(generator) && remove_rows(leases, generator, entries))
+		(void) remove_rows(states, generator, entries);
 }
 
 void
-flake_own_table_remove_some(const OwnTable *table, const OwnTable *unless_in)
+flake_own_table_remove(const OwnTable *leases, const OwnTable *states, Oid generator)
 {
-	Oid			generator = (Oid) pg_prng_uint32(&pg_global_prng_state);
+	int64		entries = PG_INT64_MAX;
 
-	for (int i = 0; i < LOOKS; i++)
+	remove_generator(leases, states, generator, &entries);
+}
+
+/* The same for some of the generators in one of the two, once round. */
+static void
+remove_some_of(const OwnTable *table, const OwnTable *leases, const OwnTable *states)
+{
+	const Oid	start = (Oid) pg_prng_uint32(&pg_global_prng_state);
+	Oid			generator = start;
+	bool		is_round = false;
+	int64		entries = ENTRIES;
+
+	for (int i = 0; i < LOOKS && entries > 0; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		generator = next_generator(table, generator);
+		if (is_round && (!OidIsValid(generator) || generator > start))
+			break;
 		if (OidIsValid(generator))
-			flake_own_table_remove(table, unless_in, generator);
+			remove_generator(leases, states, generator, &entries);
+		else
+			is_round = true;
 	}
+}
+
+void
+flake_own_table_remove_some(const OwnTable *leases, const OwnTable *states)
+{
+	remove_some_of(leases, leases, states);
+	remove_some_of(states, leases, states);
 }

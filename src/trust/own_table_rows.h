@@ -63,17 +63,17 @@ extern void flake_own_table_delete(const OwnTable *table, HeapTuple row);
 extern bool flake_own_table_has_generator(const OwnTable *table, Oid generator);
 
 /*
- * Deletes the rows of a generator if it was dropped, and unless_in has none of it;
- * but not those that another transaction has locked: nobody is to wait for that.
+ * Deletes the rows of a generator in both tables if it was dropped; but not those that
+ * another transaction has locked: nobody is to wait for that.
  */
-extern void flake_own_table_remove(const OwnTable *table, const OwnTable *unless_in,
+extern void flake_own_table_remove(const OwnTable *leases, const OwnTable *states,
 								   Oid generator);
 
 /*
- * The same for some generators, others each time; for all, if there are not many.
- * Anybody can have as many generators as he likes.
+ * The same for some generators, others each time; for all, if there are not many, and
+ * they do not have many rows.  Anybody can have as many of both as he likes.
  */
-extern void flake_own_table_remove_some(const OwnTable *table, const OwnTable *unless_in);
+extern void flake_own_table_remove_some(const OwnTable *leases, const OwnTable *states);
 
 #pragma GCC visibility pop
 
