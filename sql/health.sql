@@ -118,6 +118,17 @@ SELECT object FROM flake_health ORDER BY 1;
 CREATE TABLE part_a_all PARTITION OF part_a FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
 SELECT * FROM health;
 DROP TABLE part;
+-- those that are nested more than 16 levels deep are left out
+CREATE TABLE part (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
+DO $$ BEGIN
+    FOR n IN 1..17 LOOP
+        EXECUTE format('CREATE TABLE part_%s PARTITION OF part%s FOR VALUES FROM (MINVALUE) TO (MAXVALUE) PARTITION BY RANGE (id)', n, '_' || nullif(n - 1, 0));
+    END LOOP;
+END $$;
+SELECT object FROM flake_health;
+DROP TABLE part_17;
+SELECT object FROM flake_health;
+DROP TABLE part;
 -- what owners make does not keep it from saying the rest: names, a default that is an
 -- expression of hundreds of calls, temporary tables
 CREATE TABLE "%s %1$s ""';

@@ -17,7 +17,6 @@
 #include "access/htup_details.h"
 #include "access/stratnum.h"
 #include "access/table.h"
-#include "catalog/partition.h"
 #include "catalog/pg_attrdef.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -43,6 +42,9 @@
 #include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(flake_health_partitions);
+
+/* Tables that are deeper nested than this are left out: there can be any number. */
+#define MAX_LEVELS	16
 
 /*
  * Ids, or heads of UUIDs, from lower to below upper; PG_INT64_MAX if there is no
@@ -189,21 +191,42 @@ is_by_time(Form_pg_partitioned_table form, Oid function, IdTable *table)
 		type == (flake_layout_is_uuid(&table->layout) ? UUIDOID : INT8OID);
 }
 
+/* The table that one is a partition of; InvalidOid if none, or if it is being detached. */
+static Oid
+parent_of(Oid relation)
+{
+	Relation	inherits = table_open(InheritsRelationId, AccessShareLock);
+	Oid			parent = InvalidOid;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+
+	/* get_partition_parent() fails if the table has been dropped. */
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber,
+				F_OIDEQ, ObjectIdGetDatum(relation));
+	scan = systable_beginscan(inherits, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple) && !((Form_pg_inherits) GETSTRUCT(tuple))->inhdetachpending)
+		parent = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent;
+	systable_endscan(scan);
+	table_close(inherits, AccessShareLock);
+	return parent;
+}
+
 /*
  * The ids that can get to a table that is itself a partition, and that of a table
  * by range of the same column: others need no partition of it.  False for what
- * nothing can be said of, a default partition.
+ * nothing can be said of, a default partition, and for what is nested too deep.
  */
 static bool
 narrow(const IdTable *table, IdRange *range)
 {
 	char	   *name = get_attname(table->relation, table->attribute, true);
 	Oid			child = table->relation;
-	ListCell   *lc;
+	Oid			parent;
 
-	foreach(lc, get_partition_ancestors(child))
+	for (int level = 0; OidIsValid(parent = parent_of(child)); level++)
 	{
-		Oid			parent = lfirst_oid(lc);
 		HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(parent));
 		Form_pg_partitioned_table form;
 		char	   *key = NULL;
@@ -219,7 +242,7 @@ narrow(const IdTable *table, IdRange *range)
 			key = get_attname(parent, form->partattrs.values[0], true);
 		ReleaseSysCache(tuple);
 
-		if (name == NULL || is_default)
+		if (name == NULL || is_default || level >= MAX_LEVELS)
 			return false;
 		if (key != NULL && strcmp(key, name) == 0)
 		{
