@@ -59,6 +59,15 @@ my $node = start_server('main', conf => 'log_min_messages = log', sql => q{
 	CREATE TABLE mal.u (id mal.e DEFAULT flake_id(1));
 	INSERT INTO mal.t VALUES ('a');
 	INSERT INTO mal.u VALUES ('a');
+
+	-- Generators of hers that are the first of all, and to which a page's functions cannot be applied
+	SELECT flake_create_generator('mal.days', 'ts:20 shard:4 seq:20 epoch=2020-01-01 unit=1d');
+	SELECT flake_create_generator('mal.over', 'ts:20 shard:4 seq:20 epoch=2020-01-01');
+	SELECT flake_create_generator('mal.far', 'ts:50 shard:4 seq:4 epoch=2020-01-01 unit=1d');
+	SELECT setval('mal.far', (SELECT seqmax FROM pg_sequence WHERE seqrelid = 'mal.far'::regclass) - 1000);
+	SELECT flake_detach(1, 'mal.far');
+	RESET ROLE;
+	SELECT flake_create_generator('last_id');
 });
 
 # The blocks of SQL below a heading of a page
@@ -101,6 +110,16 @@ foreach my $case (
 	is($traps, '', "$name: nothing of hers is executed");
 	ref $expected ? like($out, $expected, "$name: it says whose a table is") : is($out, $expected, "$name: the shards of trusted tables");
 }
+
+# What a page does for all generators is done for those to which it can be.
+my ($raise) = grep { /flake_advance\(%L/ } statements('operations', 'Restore to an earlier time');
+my $horizon = q{SELECT min(flake_horizon_time(generator)) FROM flake_generators WHERE generator IN ('flake_default', 'photo_id', 'last_id')};
+my $before = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
+my (undef, $err) = run_as_superuser("SET client_min_messages = error; " . $raise =~ s/^.*part_number.*\n//mr);
+unlike($err, qr/ERROR:  (?!ids of layout "ts:20)/, 'operations: to raise all generators, with one error');
+is($node->safe_psql('postgres', "SELECT ($horizon) > '$before'::timestamptz + interval '9 s'"), 't', 'all others are raised');
+like($node->safe_psql('postgres', q{SELECT what, detail FROM flake_health WHERE object = 'mal.far'}),
+	qr/^horizon_ahead\|.* more than 290000 years ahead/, 'flake_health finds a horizon past all timestamps');
 
 # A schema of hers with a name that a loop looks for
 my ($loop) = grep { /\\gexec/ && /ADD COLUMN place/ } statements('sharding', 'A schema for each shard');
