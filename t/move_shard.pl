@@ -82,7 +82,7 @@ CREATE TABLE comment (
 	photo bigint NOT NULL REFERENCES photo ON DELETE CASCADE);
 CREATE TABLE event (
 	id bigint PRIMARY KEY DEFAULT flake_id($shard), data text,
-	token uuid DEFAULT flake_uuidv7($shard)) PARTITION BY HASH (id);
+	token uuid DEFAULT flake_uuidv7(shard => $shard)) PARTITION BY HASH (id);
 CREATE TABLE event_0 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE event_1 PARTITION OF event FOR VALUES WITH (MODULUS 2, REMAINDER 1);
 CREATE FUNCTION unhurried() RETURNS void LANGUAGE sql AS '
@@ -147,6 +147,22 @@ CREATE SCHEMA bad_16;
 CREATE TABLE bad_16.no_key (id bigint DEFAULT flake_id(16));
 CREATE UNLOGGED TABLE bad_16.forgetful (id bigint PRIMARY KEY DEFAULT flake_id(16));
 CREATE TABLE bad_16.wrong (id bigint PRIMARY KEY DEFAULT flake_id(15));
+CREATE TABLE bad_16.written (
+	id bigint PRIMARY KEY DEFAULT flake_id(16),
+	w1 bigint DEFAULT flake_id(shard => 15),
+	w2 bigint DEFAULT flake_id(generator => 'flake_default', shard => 15),
+	w3 bigint DEFAULT flake_id(15::smallint),
+	w4 bigint DEFAULT CASE WHEN random() < 2 THEN flake_id(16) ELSE flake_id(15) END,
+	w5 text DEFAULT flake_id(generator => 'flake_default', shard => 15),
+	w6 text DEFAULT flake_to_text(flake_id(generator => 'flake_default', shard => 15)),
+	w7 uuid DEFAULT coalesce(flake_uuidv7(shard => 15)),
+	u1 bigint DEFAULT flake_id(floor(random() * 9)::int),
+	u2 bigint DEFAULT coalesce(flake_id(16), flake_id(8 + 8)),
+	u3 bigint DEFAULT flake_id(((16)::smallint)::int + 1),
+	r1 bigint DEFAULT flake_id(shard => 16),
+	r2 text DEFAULT flake_to_text(flake_id(generator => 'flake_default', shard => 16)),
+	r3 bigint DEFAULT coalesce(flake_id(16::smallint), flake_id(16)),
+	r4 bigint DEFAULT flake_id());
 CREATE TABLE refers (id bigint REFERENCES bad_16.wrong);
 CREATE SEQUENCE elsewhere;
 CREATE TABLE bad_16.counted (id bigint PRIMARY KEY DEFAULT nextval('elsewhere'));
@@ -222,6 +238,9 @@ like($printed, $_, "all kinds of faults: $_")
   foreach qr/forgetful is unlogged/, qr/wrong\.id has ids of another shard/,
   qr/public\.refers.* refers to bad_16\.wrong/,
   qr/counted\.id has values of sequence public\.elsewhere/;
+like($printed, qr/written\.$_ has ids of another shard/, "written in other ways: $_") foreach map { "w$_" } 1 .. 7;
+like($printed, qr/written\.$_ has a default of which it is not known/, "not understood: $_") foreach map { "u$_" } 1 .. 3;
+unlike($printed, qr/written\.(?:id|r\d)/, 'and understood, if they mint the shard');
 refuses(
 	'a role that the target does not have',
 	qr/does not have these roles: only_here/,

@@ -364,6 +364,25 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'partitions of hers, concurrently',
+		'SELECT 1',
+		'CREATE TABLE mal.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('mal.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' ALTER TABLE mal.p_p20250101 ADD CHECK (mal.trap(35))',
+		'',
+		q{SELECT * FROM ext.flake_drop_partitions('mal.p', '2025-03-01', concurrently => true) \gexec},
+		'0A000'
+	],
+	[
+		'a partition of hers, concurrently',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); ALTER TABLE public.p_p20250101 OWNER TO mallory},
+		'ALTER TABLE public.p_p20250101 ADD CHECK (mal.trap(36))',
+		'',
+		q{SELECT * FROM ext.flake_drop_partitions('public.p', '2025-03-01', concurrently => true) \gexec},
+		'0A000'
+	],
+	[
 		'the name of an array type, migrated',
 		'SELECT 1',
 		'CREATE TYPE mal.e AS ENUM (\'a\'); CREATE TABLE mal.t (id serial); CREATE VIEW mal.v AS SELECT id, CAST(\'{a}\' AS mal.e[]) AS d FROM mal.t',

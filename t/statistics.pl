@@ -34,6 +34,7 @@ CREATE ROLE exporter LOGIN IN ROLE pg_monitor;
 SELECT flake_lease('a process');
 CREATE TABLE stop ();
 SELECT flake_create_generator('item_id', 'snowflake'), flake_create_generator('slow_id', 'ts:50 shard:12 seq:2 epoch=2026-01-01');
+SELECT flake_create_generator('far_id', 'ts:50 shard:4 seq:4 epoch=2020-01-01 unit=1d');		-- ends past all timestamps
 CREATE TABLE item (id bigint PRIMARY KEY DEFAULT flake_id(9, 'item_id'), what text);
 ));
 
@@ -202,11 +203,13 @@ value($session, 'RESET ROLE');
 
 my $files = "$FindBin::RealBin/../docs/monitoring";
 my %metrics;
+my $for_each;
 
 foreach my $part (split /^(?=\w+:$)/m, slurp_file("$files/postgres_exporter.yaml"))
 {
 	my ($name) = $part =~ /^(\w+):$/m or next;
 	my ($sql) = $part =~ /^  query: \|\n((?:    .*\n)+)/m;
+	$for_each = $sql if $name eq 'flakeid_generator';
 	my %usage = $part =~ /^    - (\w+): \{usage: (\w+),/mg;
 	my ($columns) = split /\n/,
 	  $node->safe_psql(
@@ -239,6 +242,19 @@ foreach my $file (sort keys %used)
 	cmp_ok(scalar keys %names, '>', 3, "$file: uses metrics");
 	is_deeply([ sort grep { !$metrics{$_} } keys %names ],
 		[], "$file: all of them are the exporter's");
+}
+
+like(
+	$node->safe_psql('postgres', $for_each, extra_params => [ '-U', 'exporter' ]),
+	qr/^far_id\|[^|]*\|Infinity$/m,
+	'a generator that ends past all timestamps keeps back no other');
+
+# Pages have some of them, too.
+foreach my $page (glob "$files/../*.md $files/../*/*.md")
+{
+	is_deeply(
+		[ grep { !$metrics{$_} } slurp_file($page) =~ /\b(flakeid_(?:generator|health|leases)_\w+)/g ],
+		[], ($page =~ s{.*\.\./}{}r) . ': metrics are the exporter\'s');
 }
 
 my @explained = slurp_file("$files/../monitoring.md") =~ /^\| `(Flakeid\w+)`/mg;

@@ -16,7 +16,7 @@ AS 'MODULE_PATHNAME', 'flake_health_horizon'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_health_horizon(regclass) IS
-'the time in flake_horizon(), without waiting for a lock; hidden is privilege with neither SELECT nor USAGE on the generator, lock if another session has locked it, else null; for the view flake_health';
+'the time in flake_horizon(), infinity if timestamptz cannot hold it, without waiting for a lock; hidden is privilege with neither SELECT nor USAGE on the generator, lock if another session has locked it, else null; for the view flake_health';
 
 CREATE FUNCTION @extschema@._flake_health_partitions(
     OUT relation regclass, OUT covered_until timestamptz,
@@ -104,7 +104,9 @@ SELECT 'critical'::text AS severity,
        'horizon_ahead'::text AS what,
        g.generator::text AS object,
        format('The horizon is %s ahead of the clock. After the next restart or failover its shards are refused for that long, less flakeid.max_ahead.'::text,
-              date_trunc('second'::text, g.horizon_time - e.now)) AS detail,
+              CASE WHEN isfinite(g.horizon_time) THEN date_trunc('second'::text, g.horizon_time - e.now)::text
+                   ELSE 'more than 290000 years'::text
+              END) AS detail,
        'Do not restart. If the clock is right, correct the horizon with flake_rewind(), as the runbook "The clock jumped ahead" says.'::text AS hint
 FROM generators g, settings e
 WHERE g.horizon_time > e.now + e.max_ahead + interval '10 s'

@@ -131,7 +131,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_drop_partitions(regclass, timestamptz, @extschema@.flake_layout, boolean) IS
-'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 22023 if the layout has no time or is for another type, 23503 if rows of other tables refer to them, 25001 not READ COMMITTED, 25006 read-only, 0A000 if looking for such rows would execute what another role has written, 55000 if there is a default partition and concurrently is true';
+'drops the partitions of a table, PARTITION BY RANGE of an id, all of whose ids are of times before an instant; the statements that did it, or with concurrently, statements to be executed one by one, as with \gexec, that detach them without locking out others and then drop them, if they are detached; errors: 42501 unless the user owns them or may be their owner, 42809 for other tables, 22023 if the layout has no time or is for another type, 23503 if rows of other tables refer to them, 25001 not READ COMMITTED, 25006 read-only, 0A000 if that could execute what another role has written: looking for such rows, or, with concurrently, the user who is not the owner, 55000 if there is a default partition and concurrently is true';
 
 -- Partitions by shard: see once/shard_ops.sql
 

@@ -69,7 +69,8 @@ flake_health_settings(PG_FUNCTION_ARGS)
  *
  * The time in a generator's horizon, or why it cannot be seen: 'privilege' or
  * 'lock'.  Both are null for what is no generator (any more), and if there is no
- * horizon yet.
+ * horizon yet.  The time is infinity where timestamptz cannot hold it: a layout begins
+ * where it can.
  */
 Datum
 flake_health_horizon(PG_FUNCTION_ARGS)
@@ -99,8 +100,10 @@ flake_health_horizon(PG_FUNCTION_ARGS)
 				/* setval() allows more than the layout does. */
 				packed = Max(packed, flake_layout_min_packed(&layout));
 				packed = Min(packed, flake_layout_max_packed(&layout));
-				found = flake_layout_tick_start(&layout,
-												flake_layout_packed_tick(&layout, packed), &ts);
+				found = true;
+				if (!flake_layout_tick_start(&layout,
+											 flake_layout_packed_tick(&layout, packed), &ts))
+					TIMESTAMP_NOEND(ts);
 			}
 		}
 		UnlockRelationOid(sequence, RowExclusiveLock);

@@ -8,6 +8,16 @@ DECLARE
     command pg_catalog.text;
     steps pg_catalog.text[] := '{}';
 BEGIN
+    -- The caller will execute the statements.  PostgreSQL then evaluates checks of the
+    -- partition, and plans queries of what refers to it.  The owner could also add such
+    -- things when the statements are there.
+    IF "concurrently" AND NOT @extschema@._flake_trusts(quote_ident(current_user)::regrole, (SELECT relowner FROM pg_class WHERE oid = parent)) THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
+            DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" has written.',
+                            current_user, (SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = parent)),
+            HINT = 'Connect as the owner of the table.';
+    END IF;
     IF "concurrently" AND EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = parent AND partdefid <> 0) THEN
         RAISE EXCEPTION USING ERRCODE = 'object_not_in_prerequisite_state',
             MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
@@ -38,19 +48,21 @@ BEGIN
         -- What foreign keys refer to cannot be dropped while it is a partition.  An
         -- attempt to detach one may have been broken off: that comes first, because
         -- until it is complete none can be detached concurrently.
-        -- PostgreSQL looks for rows that refer to it, as the owner of the parent.
+        -- PostgreSQL looks for rows that refer to it, as the owner of the parent, and
+        -- concurrently whether its checks imply its bounds.
         FOR other IN
             SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
             FROM (SELECT k.conrelid FROM pg_constraint k
                   WHERE k.contype = 'f' AND k.confrelid = partition.oid::oid AND k.conparentid <> 0
                   UNION
                   SELECT partition.oid::oid) AS r (relation), pg_class p
-            WHERE partition.is_referred_to AND p.oid = parent
+            WHERE (partition.is_referred_to OR "concurrently") AND p.oid = parent
             ORDER BY code, r.relation
         LOOP
             IF other.code IS NOT NULL THEN
                 RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
-                    MESSAGE = format('cannot detach partition %s, to which rows of another table refer', partition.oid),
+                    MESSAGE = CASE WHEN partition.is_referred_to THEN format('cannot detach partition %s, to which rows of another table refer', partition.oid)
+                                   ELSE format('cannot detach partition %s concurrently', partition.oid) END,
                     DETAIL = format('PostgreSQL would evaluate %s as role "%s".', other.code, pg_get_userbyid(other.relowner)),
                     HINT = 'Give both tables the same owner, or drop what would be evaluated.';
             END IF;
