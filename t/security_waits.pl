@@ -574,7 +574,7 @@ value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app');
 end_session($superuser, $hers, $hers_too, $alice, $other);
 
 #
-# The event triggers: whose command they are called for has locked what it changes
+# The event triggers: the command that they are called for has locked what it changes
 #
 
 $node->safe_psql('postgres', 'CREATE DATABASE shared; GRANT CREATE ON DATABASE shared TO mallory');
@@ -602,7 +602,7 @@ foreach my $keeps ('DROP EXTENSION flakeid', 'LOCK TABLE hers.flake_shard_state 
 	value($she, 'ROLLBACK');
 }
 
-# What a generator leaves in tables that are locked goes with the next change.
+# Rows that a generator leaves in tables that are locked go with the next change.
 my $rows = join ' + ', map { qq((SELECT count(*) FROM hers.$_ WHERE generator::text ~ '^[0-9]')) } qw(flake_shard_state flake_leases);
 
 foreach my $keeps ('LOCK TABLE hers.flake_shard_state', 'LOCK TABLE hers.flake_shard_state IN SHARE MODE', 'LOCK TABLE hers.flake_leases')
@@ -617,7 +617,7 @@ foreach my $keeps ('LOCK TABLE hers.flake_shard_state', 'LOCK TABLE hers.flake_s
 	is(value($superuser, "SELECT $rows"), 0, "$keeps: they are gone after the next change");
 }
 
-# Whoever has changed the triggers sees to them, also while others wait for the table.
+# The session that has changed the triggers sees to them, also while others wait for the table.
 my $enabled = q(SELECT string_agg(tgenabled::text, '') FROM pg_trigger WHERE tgrelid = 'hers.flake_shard_state'::regclass AND tgname LIKE 'keep%');
 
 foreach my $case (
