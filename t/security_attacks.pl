@@ -374,6 +374,18 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'partitions of hers, concurrently, by herself',
+		'SELECT 1',
+		'CREATE TABLE mal.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('mal.p', '1 day', '2025-01-01', '2025-01-02');}
+		  . ' ALTER TABLE mal.p_p20250101 ADD CHECK (mal.trap(37))',
+		'',
+		q{SET ROLE mallory;
+		SELECT * FROM ext.flake_drop_partitions('mal.p', '2025-03-01', concurrently => true) \gexec
+		SELECT 1 / (to_regclass('mal.p_p20250101') IS NULL)::int;},
+		'none'
+	],
+	[
 		'a partition of hers, concurrently',
 		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
 		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); ALTER TABLE public.p_p20250101 OWNER TO mallory},
