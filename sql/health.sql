@@ -118,6 +118,14 @@ SELECT object FROM flake_health ORDER BY 1;
 CREATE TABLE part_a_all PARTITION OF part_a FOR VALUES FROM (MINVALUE) TO (MAXVALUE);
 SELECT * FROM health;
 DROP TABLE part;
+-- also if the parent has more columns in its key: the last id can be in the next one
+CREATE TABLE part (id bigint DEFAULT flake_id(2100), what int) PARTITION BY RANGE (id, what);
+SELECT flake_lower(now() - interval '1 day') AS bound \gset
+CREATE TABLE part_past PARTITION OF part FOR VALUES FROM (MINVALUE, MINVALUE) TO (:bound, 0) PARTITION BY RANGE (id);
+CREATE TABLE part_past_all PARTITION OF part_past FOR VALUES FROM (MINVALUE) TO (:bound);
+CREATE TABLE part_now PARTITION OF part FOR VALUES FROM (:bound, 0) TO (MAXVALUE, MAXVALUE);
+SELECT object FROM flake_health;
+DROP TABLE part;
 -- those that are nested more than 16 levels deep are left out
 CREATE TABLE part (id bigint DEFAULT flake_id(2100)) PARTITION BY RANGE (id);
 DO $$ BEGIN

@@ -563,13 +563,14 @@ ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake
 value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));
 
 # Settings of roles that are not named stay as they are, and those that are no plain numbers.
-value($superuser, q(CREATE ROLE app; ALTER ROLE app SET flakeid.shard = '05'));
+value($superuser, q(CREATE ROLE app; ALTER ROLE app SET flakeid.shard = '05'; CREATE ROLE app2));
+$node->safe_psql('postgres', 'ALTER ROLE app2 SET "Flakeid.Shard" = 4100');
 value($hers, 'BEGIN; ALTER ROLE mallory SET flakeid.shard = 4100');
 my (undef, $warned) = ask($superuser, "SELECT * FROM $of_alice");
-like($warned, qr/WARNING.*settings of flakeid\.shard stay as they are.*: role app, role mallory\./s, 'flake_renumber() leaves the setting of her role');
+like($warned, qr/WARNING.*settings of flakeid\.shard stay as they are.*: role app, role app2, role mallory\./s, 'flake_renumber() leaves the setting of her role');
 unlike($warned, qr/ERROR/, 'and does not wait for her');
 value($hers, 'ROLLBACK');
-value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app');
+value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app, app2');
 
 end_session($superuser, $hers, $hers_too, $alice, $other);
 

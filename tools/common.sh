@@ -144,20 +144,20 @@ install_from_npm() {
 # Debian's server packages create and start a cluster "main" when they are first
 # installed. The private server needs none, so tell them not to.
 cluster_conf_dir=/etc/postgresql-common/createcluster.d
-cluster_conf=$cluster_conf_dir/flakeid.conf
+# Its own for each of these scripts: another one can go on when this one has ended.
+cluster_conf=$cluster_conf_dir/flakeid-$$.conf
 
 forbid_main_cluster() {
-    as_root mkdir -p "$cluster_conf_dir"
     cluster_conf_written=yes
-    echo 'create_main_cluster = false' |
-        as_root tee "$cluster_conf" >/dev/null
+    as_root flock /var/lib/dpkg sh -c "mkdir -p $cluster_conf_dir
+        echo 'create_main_cluster = false' >$cluster_conf"
 }
 
 # Also called on exit, in case the installation was broken off.
 allow_main_cluster() {
     if [ -n "${cluster_conf_written-}" ]; then
-        as_root rm -f "$cluster_conf"
-        as_root rmdir --ignore-fail-on-non-empty "$cluster_conf_dir"
+        as_root flock /var/lib/dpkg sh -c "rm -f $cluster_conf
+            rmdir --ignore-fail-on-non-empty $cluster_conf_dir 2>/dev/null || :"
         cluster_conf_written=
     fi
 }

@@ -6,7 +6,7 @@ AS 'MODULE_PATHNAME', 'flake_detach_all'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@.flake_detach_all(regclass) IS
-'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: 25006 read-only, 42501 without UPDATE on the generator and the right to mint from it, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55000 while a change to it is not committed';
+'lets this server mint no shard of a generator, null for all generators of the database, but those that flake_attach() attaches after this; also shards that were never used; ends all leases, whose shards stay detached; for a server that is a copy; errors: 25006 read-only, 42501 without UPDATE on the generator and the right to mint from it, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 53200 if there are more generators than max_locks_per_transaction leaves room for, 55000 while a change to it is not committed';
 
 CREATE FUNCTION @extschema@._flake_minted_shard(expression pg_node_tree)
 RETURNS int

@@ -64,16 +64,13 @@ typedef struct IdTable
 	FlakeLayout layout;			/* of the ids in it */
 } IdTable;
 
-/* A bound of a partition; false if it is none of one bigint or UUID. */
+/* A bound of a partition by its first column; false if that is no bigint or UUID. */
 static bool
 read_bound(List *datums, int64 *bound)
 {
-	PartitionRangeDatum *datum;
+	PartitionRangeDatum *datum = linitial_node(PartitionRangeDatum, datums);
 	Const	   *value;
 
-	if (list_length(datums) != 1)
-		return false;
-	datum = linitial_node(PartitionRangeDatum, datums);
 	switch (datum->kind)
 	{
 		case PARTITION_RANGE_DATUM_MINVALUE:
@@ -99,7 +96,10 @@ read_bound(List *datums, int64 *bound)
 	return true;
 }
 
-/* The ids that a partition is for; false for one that is not by range of an id. */
+/*
+ * The ids that a partition is for; false for one that is not by range of an id.  If
+ * that is the first of several columns, the last id can be in the next partition, too.
+ */
 static bool
 read_range(Oid partition, IdRange *range)
 {
@@ -118,6 +118,8 @@ read_range(Oid partition, IdRange *range)
 		result = spec->strategy == PARTITION_STRATEGY_RANGE && !spec->is_default &&
 			read_bound(spec->lowerdatums, &range->lower) &&
 			read_bound(spec->upperdatums, &range->upper);
+		if (result && list_length(spec->upperdatums) > 1 && range->upper < PG_INT64_MAX)
+			range->upper++;
 	}
 	ReleaseSysCache(tuple);
 	return result;
@@ -237,7 +239,7 @@ narrow(const IdTable *table, IdRange *range)
 			return false;
 		form = (Form_pg_partitioned_table) GETSTRUCT(tuple);
 		is_default = form->partdefid == child;
-		if (form->partstrat == PARTITION_STRATEGY_RANGE && form->partnatts == 1 &&
+		if (form->partstrat == PARTITION_STRATEGY_RANGE &&
 			form->partattrs.values[0] > InvalidAttrNumber)
 			key = get_attname(parent, form->partattrs.values[0], true);
 		ReleaseSysCache(tuple);

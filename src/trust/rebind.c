@@ -15,6 +15,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "parser/parse_expr.h"
@@ -37,30 +38,72 @@ typedef struct Retyped
 	PreParseColumnRefHook hook;
 } Retyped;
 
+/*
+ * The type that a column of a relation is to have, or one that a join has merged;
+ * InvalidOid if it keeps its own.  What is referred to is so many levels further up.
+ */
+static Oid
+new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
+{
+	RangeTblEntry *rte;
+	Var		   *var = (Var *) node;
+	Node	   *merged;
+	Oid			type = InvalidOid;
+	ListCell   *lc;
+
+	check_stack_depth();
+	if (!IsA(node, Var) || var->varattno <= InvalidAttrNumber)
+		return InvalidOid;
+	levels += var->varlevelsup;
+	rte = GetRTEByRangeTablePosn(pstate, var->varno, levels);
+	if (rte->rtekind == RTE_RELATION)
+	{
+		for (int i = 0; i < retyped->count; i++)
+		{
+			if (rte->relid == DatumGetObjectId(retyped->relations[i]) &&
+				var->varattno == DatumGetInt16(retyped->attributes[i]))
+				type = DatumGetObjectId(retyped->types[i]);
+		}
+		return type;
+	}
+	if (rte->rtekind != RTE_JOIN)
+		return InvalidOid;
+
+	/* What is not smaller than an integer is so by another column, and stays. */
+	merged = list_nth(rte->joinaliasvars, var->varattno - 1);
+	if (exprType(merged) != INT2OID && exprType(merged) != INT4OID)
+		return InvalidOid;
+	merged = strip_implicit_coercions(merged);
+	if (!IsA(merged, CoalesceExpr))
+		return new_type(pstate, retyped, merged, levels);
+	foreach(lc, ((CoalesceExpr *) merged)->args)
+	{
+		type = new_type(pstate, retyped, strip_implicit_coercions(lfirst(lc)), levels);
+		if (OidIsValid(type))
+			break;
+	}
+	return type;
+}
+
 /* A reference to a column, with the type that the column is to have. */
 static Node *
 retype_column(ParseState *pstate, ColumnRef * reference)
 {
 	Retyped    *retyped = pstate->p_ref_hook_state;
 	Node	   *node;
-	Var		   *var;
-	RangeTblEntry *rte;
+	Oid			type;
 
 	pstate->p_pre_columnref_hook = NULL;
 	node = transformExpr(pstate, (Node *) reference, pstate->p_expr_kind);
 	pstate->p_pre_columnref_hook = retyped->hook;
-	if (!IsA(node, Var))
-		return node;
-	var = (Var *) node;
-	rte = GetRTEByRangeTablePosn(pstate, var->varno, var->varlevelsup);
-	for (int i = 0; rte->rtekind == RTE_RELATION && i < retyped->count; i++)
+	type = new_type(pstate, retyped, node, 0);
+	if (OidIsValid(type))
 	{
-		if (rte->relid != DatumGetObjectId(retyped->relations[i]) ||
-			var->varattno != DatumGetInt16(retyped->attributes[i]))
-			continue;
-		var->vartype = DatumGetObjectId(retyped->types[i]);
+		Var		   *var = (Var *) node;
+
+		var->vartype = type;
 		var->vartypmod = -1;
-		var->varcollid = get_typcollation(var->vartype);
+		var->varcollid = get_typcollation(type);
 	}
 	return node;
 }

@@ -332,6 +332,15 @@ class InBetween(Clocks):
 
         self.interrupt(mint)
 
+    def test_that_mint_several(self):
+        def mint(minting, minted):
+            try:
+                minted.extend(minting._claim(2))
+            except RuntimeError as error:
+                self.assertIn("reentrant", str(error))
+
+        self.interrupt(mint)
+
     def test_that_close(self):
         def close(minting, minted):
             minting._stop()

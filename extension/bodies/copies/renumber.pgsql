@@ -217,15 +217,15 @@ BEGIN
             LEFT JOIN pg_database d ON d.oid = s.setdatabase
             CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
             WHERE (s.setdatabase = 0 OR d.datname = current_database())
-              AND c.setting ~ '^flakeid\.shard='
-              AND (c.setting !~ '=(0|-?[1-9][0-9]*)$'
+              AND c.setting ~* '^flakeid\.shard='
+              AND (c.setting !~ '^flakeid\.shard=(0|-?[1-9][0-9]*)$'
                    OR owners <> '{}' AND s.setrole <> 0 AND s.setrole <> ALL (owners::oid[])
                       AND c.setting = ANY (ARRAY(SELECT format('flakeid.shard=%s', u) FROM unnest(old_shards) AS u)))
             ORDER BY 1);
         IF used <> '{}' THEN
             RAISE WARNING USING
                 MESSAGE = 'settings of flakeid.shard stay as they are',
-                DETAIL = format('They are of other roles, or not written as plain numbers: %s%s.', array_to_string(used[1:10], ', '),
+                DETAIL = format('They are of other roles, or not written as "flakeid.shard" and a plain number: %s%s.', array_to_string(used[1:10], ', '),
                                 CASE WHEN cardinality(used) > 10 THEN format(', and %s more', cardinality(used) - 10) END),
                 HINT = 'The old shards are detached, so flake_id() is an error where one of them is set, until that is changed.';
         END IF;

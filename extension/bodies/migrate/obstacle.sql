@@ -118,6 +118,10 @@
         CROSS JOIN LATERAL (VALUES
             ('membership in an extension', EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = o.oid AND d.deptype = 'e')),
             ('security label', EXISTS (SELECT FROM pg_seclabel l WHERE l.classoid = 'pg_class'::regclass AND l.objoid = o.oid)),
+            ('comment of the rule or of the row type', EXISTS (
+                SELECT FROM pg_description d
+                WHERE d.classoid = 'pg_rewrite'::regclass AND d.objoid IN (SELECT w.oid FROM pg_rewrite w WHERE w.ev_class = o.oid)
+                   OR d.classoid = 'pg_type'::regclass AND d.objoid IN (SELECT t.oid FROM pg_type t WHERE t.typrelid = o.oid))),
             ('state of the rule', EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = o.oid AND w.ev_enabled <> 'O')),
             ('grantor of a privilege', EXISTS (
                 SELECT FROM (SELECT o.relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = o.oid) AS a (acl), aclexplode(a.acl) AS e

@@ -106,7 +106,11 @@ class Minting:
             raise forked("minter")
         with self._lock:
             if self._from <= wall_ns() < self._upto and boottime_ns() < self._deadline:
-                return next(self._at[2], None)
+                at = self._at
+                next_id = next(at[2], None)
+                if at is self._at:
+                    return next_id
+                # A signal handler has claimed ids in between, from that one on.
         return None
 
     def __reduce__(self) -> Any:
