@@ -20,6 +20,7 @@ my $node = start_server(
 	conf => q(
 fsync = off
 log_min_error_statement = panic
+autovacuum = off				# what ends during a statement leaves bounds unknown to it
 ),
 	sql => q(
 CREATE EXTENSION flakeid;
