@@ -249,10 +249,17 @@ flake_checked_shards(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	if (tree != NULL && IsA(tree, OpExpr) && ((OpExpr *) tree)->opno == Int4EqualOperator)
 	{
+		Node	   *shard = lsecond(((OpExpr *) tree)->args);
+		Node	   *of = linitial(((OpExpr *) tree)->args);
+
+		/* 5 = flake_shard(id) */
 		compared = ((OpExpr *) tree)->args;
-		if (IsA(linitial(compared), Const))
-			compared = list_make2(lsecond(compared), linitial(compared));
-		shards = array_of_constants(list_make1(lsecond(compared)));
+		if (IsA(of, Const))
+		{
+			compared = list_make2(shard, of);
+			shard = of;
+		}
+		shards = array_of_constants(list_make1(shard));
 	}
 	else if (tree != NULL && IsA(tree, ScalarArrayOpExpr) &&
 			 ((ScalarArrayOpExpr *) tree)->opno == Int4EqualOperator &&
