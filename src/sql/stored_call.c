@@ -236,7 +236,7 @@ Datum
 flake_checked_shards(PG_FUNCTION_ARGS)
 {
 	Node	   *tree = read_tree(PG_GETARG_DATUM(0), LONGEST_CHECK);
-	List	   *compared = NIL;
+	Node	   *compared = NULL;
 	ArrayType  *shards = NULL;
 	FuncExpr   *call = NULL;
 	Const	   *layout = NULL;
@@ -249,27 +249,23 @@ flake_checked_shards(PG_FUNCTION_ARGS)
 		elog(ERROR, "return type must be a row type");
 	if (tree != NULL && IsA(tree, OpExpr) && ((OpExpr *) tree)->opno == Int4EqualOperator)
 	{
-		Node	   *shard = lsecond(((OpExpr *) tree)->args);
-		Node	   *of = linitial(((OpExpr *) tree)->args);
+		List	   *args = ((OpExpr *) tree)->args;
+		bool		is_turned = IsA(linitial(args), Const); /* 5 = flake_shard(id) */
 
-		/* 5 = flake_shard(id) */
-		compared = ((OpExpr *) tree)->args;
-		if (IsA(of, Const))
-		{
-			compared = list_make2(shard, of);
-			shard = of;
-		}
-		shards = array_of_constants(list_make1(shard));
+		compared = is_turned ? lsecond(args) : linitial(args);
+		shards = array_of_constants(list_make1(is_turned ? linitial(args) : lsecond(args)));
 	}
 	else if (tree != NULL && IsA(tree, ScalarArrayOpExpr) &&
 			 ((ScalarArrayOpExpr *) tree)->opno == Int4EqualOperator &&
 			 ((ScalarArrayOpExpr *) tree)->useOr)
 	{
-		compared = ((ScalarArrayOpExpr *) tree)->args;
-		shards = compared_with(lsecond(compared));
+		List	   *args = ((ScalarArrayOpExpr *) tree)->args;
+
+		compared = linitial(args);
+		shards = compared_with(lsecond(args));
 	}
 	if (shards != NULL)
-		call = own_call(linitial(compared), "flake_shard", fcinfo->flinfo->fn_oid);
+		call = own_call(compared, "flake_shard", fcinfo->flinfo->fn_oid);
 	if (call != NULL && call->args != NIL)
 	{
 		attribute = column_of(linitial(call->args));
