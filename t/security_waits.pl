@@ -572,6 +572,13 @@ unlike($warned, qr/ERROR/, 'and does not wait for her');
 value($hers, 'ROLLBACK');
 value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app, app2');
 
+# The caller's own lock_timeout is what it was, also in the same transaction.
+foreach my $call (q(flake_renumber('{4101}', '{4111}')), q(flake_replace_ids('late.t', 'id', 0, 4104, dry_run => false)))
+{
+	like(value($superuser, "BEGIN; SET LOCAL lock_timeout = '7s'; SELECT FROM $call; SHOW lock_timeout"), qr/^7s$/m, "$call: lock_timeout is what it was");
+	value($superuser, 'ROLLBACK');
+}
+
 end_session($superuser, $hers, $hers_too, $alice, $other);
 
 #
