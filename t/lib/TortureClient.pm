@@ -32,14 +32,16 @@ use warnings;
 use Exporter 'import';
 use FlakeWire;
 use IO::Handle;
-use PostgreSQL::Test::Utils qw(append_to_file);
-use Time::HiRes             qw(usleep);
+use PostgreSQL::Test::Utils qw(append_to_file slurp_file);
+use Test::More;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   %generators
   columns
   choose_requests
   count_error
+  check_errors
   note_ids
   note_commit
   succeeded
@@ -322,6 +324,43 @@ sub count_error
 		  . ($answer->{message} =~ s/\d[\d.]*/N/gr) }++
 	  if defined $answer->{code};
 	return;
+}
+
+=pod
+
+=item check_errors($directory, $leg, \%expected)
+
+A test: the clients in the directory had no errors but those that are expected, for each
+SQLSTATE a pattern of messages.  Says with a note how many sessions and errors there were.
+Returns how many errors there were of each SQLSTATE, as a reference.
+
+=cut
+
+sub check_errors
+{
+	my ($directory, $leg, $expected) = @_;
+	my (%errors, @unexpected);
+	my $sessions = 0;
+
+	foreach
+	  my $line (map { split /\n/, slurp_file($_) } glob "$directory/*.errors")
+	{
+		my ($times, $code, $message) = split /\t/, $line;
+
+		if ($code eq '00000')
+		{
+			$sessions += $times;
+			next;
+		}
+		$errors{$code} += $times;
+		push @unexpected, "$code: $message"
+		  unless defined $expected->{$code} && $message =~ $expected->{$code};
+	}
+	note "$leg: $sessions sessions; errors: " . join ', ',
+	  map { "$errors{$_} of $_" } sort keys %errors;
+	is_deeply(\@unexpected, [],
+		"$leg: no errors but those that were to be expected");
+	return \%errors;
 }
 
 =pod
