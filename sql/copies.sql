@@ -259,6 +259,36 @@ SELECT count(*) FROM flake_renumber('{6205}', '{6305}');
 DROP SCHEMA copies_private CASCADE;
 DELETE FROM flake_shard_state WHERE shard BETWEEN 6005 AND 6305;
 
+-- Checks that read the shard in another way, or with another layout, and partition keys
+SELECT flake_create_generator('copies_regions', 'ts:40 region:4 shard:8 seq:11 epoch=2026-01-01');
+CREATE DOMAIN copies_domain AS bigint CHECK (flake_shard(VALUE) > 6000);
+CREATE DOMAIN copies_domain_of_it AS copies_domain;
+CREATE SCHEMA copies_checks;
+CREATE TABLE copies_checks.a (id bigint DEFAULT flake_id(512, 'copies_regions'), other bigint DEFAULT flake_id(6405), x copies_domain_of_it,
+    CONSTRAINT decoded CHECK ((flake_decode(id, 'ts:40 region:4 shard:8 seq:11 epoch=2026-01-01')).shard = 512),
+    CONSTRAINT of_generator CHECK (flake_shard(id, flake_layout_of('copies_regions')) = 512),
+    CONSTRAINT of_region CHECK (flake_shard(id, 'ts:40 region:4 seq:19 epoch=2026-01-01') = 2),
+    CONSTRAINT plain CHECK (flake_shard(other) = 6405),
+    CONSTRAINT same CHECK (flake_shard(other) = flake_shard(x)));
+CREATE TABLE copies_checks.b (id bigint DEFAULT flake_id(6405)) PARTITION BY LIST (flake_shard(id));
+CREATE TABLE copies_checks.b_6405 PARTITION OF copies_checks.b FOR VALUES IN (6405);
+CREATE TABLE copies_checks.c (id uuid DEFAULT flake_uuidv7(6405) CONSTRAINT plain CHECK ((flake_uuidv7_decode(id)).shard = 6405));
+\set VERBOSITY default
+SELECT flake_renumber('{512}', '{513}', 'copies_regions', dry_run => true);
+SELECT count(*) FROM flake_renumber('{6405}', '{6505}', dry_run => true);
+SELECT count(*) FROM flake_renumber('{6405}', '{6505}', 'flake_default_uuidv7', dry_run => true);
+ALTER TABLE copies_checks.c ALTER id DROP DEFAULT;
+DROP TABLE copies_checks.b;
+SELECT flake_create_shard(7, 'copies_checks');
+\set VERBOSITY terse
+SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = 'copies_checks_7.a'::regclass AND conname NOT IN ('of_generator', 'decoded', 'same') ORDER BY conname;
+SET client_min_messages = warning;
+DROP SCHEMA copies_checks, copies_checks_7 CASCADE;
+DROP SEQUENCE copies_regions;
+DROP DOMAIN copies_domain CASCADE;
+RESET client_min_messages;
+
 -- The setting, of roles and databases
 ALTER ROLE copies_user SET flakeid.shard = 4005;
 ALTER ROLE copies_user IN DATABASE contrib_regression SET flakeid.shard = 4006;

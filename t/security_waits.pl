@@ -363,6 +363,39 @@ alice_goes_on('flake_create_shard(), code of hers', 'INSERT INTO template.countr
 value($hers, 'SELECT pg_advisory_unlock(78)');
 ends_well('flake_create_shard(), code of hers', qr/endless_8/);
 
+# The same in a trigger's condition, and in what a foreign key within the template reads
+value($hers, q(CREATE FUNCTION hers.nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE FUNCTION hers.late(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
+IF EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname ~ '^later_.*_') THEN
+	PERFORM pg_advisory_xact_lock(78);
+END IF;
+RETURN n;
+END$$;
+CREATE DOMAIN hers.checked AS int CHECK (hers.locked(VALUE) > 0)));
+foreach my $case (
+	[ condition => q(CREATE TABLE later_condition.b (id bigint, n int); CREATE TRIGGER t BEFORE INSERT ON later_condition.b FOR EACH ROW WHEN (NEW.n = ANY ('{1}'::hers.checked[])) EXECUTE FUNCTION hers.nothing()) ],
+	[ key => q(CREATE TABLE later_key.b (id bigint PRIMARY KEY, n bigint REFERENCES later_key.b, m bigint REFERENCES later_key.b); CREATE STATISTICS later_key.x ON n, (n + hers.late(1)) FROM later_key.b) ])
+{
+	my ($name, $sql) = @$case;
+
+	new_schema("later_$name", "GRANT CREATE ON SCHEMA later_$name TO mallory; CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)");
+	value($hers, $sql);
+	value($hers, 'SELECT pg_advisory_lock(78)');
+	send_query($superuser, "SET deadlock_timeout = '1 min'; SELECT flake_create_shard(8, 'later_$name')");
+	wait_for_waiters($node, 1, q(locktype = 'advisory'));
+	alice_goes_on("flake_create_shard(), code of hers in a $name", 'INSERT INTO template.country SELECT max(id) + 1 FROM template.country');
+	value($hers, 'SELECT pg_advisory_unlock(78)');
+	ends_well("flake_create_shard(), code of hers in a $name", qr/later_${name}_8/);
+}
+
+# In a table with a foreign key of hers to one elsewhere
+new_schema('outside', 'GRANT CREATE ON SCHEMA outside TO mallory; CREATE TABLE a (id bigint DEFAULT flake_id(5), c int REFERENCES template.country)');
+value($hers, 'CREATE TABLE hers.own (id int PRIMARY KEY); CREATE TABLE outside.b (id bigint, n int REFERENCES hers.own); CREATE INDEX ON outside.b (n, hers.late(1))');
+is(code($superuser, q(SELECT flake_create_shard(8, 'outside'))), '0A000', 'flake_create_shard(), code of hers in a table with a foreign key to another');
+value($superuser, 'GRANT REFERENCES ON template.country TO mallory');
+like(code($superuser, q(SELECT flake_create_shard(8, 'outside'))), qr/^none/, 'flake_create_shard(): not if she may lock that');
+value($superuser, 'REVOKE REFERENCES ON template.country FROM mallory');
+
 # A table that comes into use while that code is executed
 value($hers, 'SELECT pg_advisory_lock(78)');
 value($superuser, q(SET client_min_messages = error; DROP SCHEMA endless_8 CASCADE; RESET client_min_messages; SET deadlock_timeout = '5s'));

@@ -38,6 +38,7 @@ COMMENT ON FUNCTION @extschema@._flake_minting_defaults(regclass) IS
 'the defaults of columns that may mint from a generator, and of domains, which have no relation; with the shard of flake_id(shard) and flake_id(shard, generator), and null if it is not known; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_shard_checks(relations oid[], attributes name[], shards int[], old_shards int[], new_shards int[],
+    own_layout @extschema@.flake_layout,
     OUT relation oid, OUT command text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -48,11 +49,23 @@ BEGIN ATOMIC
 \i bodies/copies/shard_checks.sql
 END;
 
-COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[]) IS
+COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[], @extschema@.flake_layout) IS
 'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too, and keep their comments; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
 
+CREATE FUNCTION @extschema@._flake_other_checks(relations oid[], attributes name[], layouts @extschema@.flake_layout[], tables oid[])
+RETURNS SETOF text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET standard_conforming_strings = on
+BEGIN ATOMIC
+\i bodies/copies/other_checks.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_other_checks(oid[], name[], @extschema@.flake_layout[], oid[]) IS
+'the checks of tables and of their columns'' domains that read the shard of an id, and compare something with a constant, other than those that _flake_checked_shards() knows of these columns with these layouts; and partition keys that read it; for flake_renumber() and flake_create_shard()';
+
 CREATE FUNCTION @extschema@._flake_renumbered(generator regclass, old_shards int[], new_shards int[], owners regrole[],
-    OUT mints jsonb, OUT checks jsonb, OUT tables oid[], OUT schemas oid[])
+    OUT mints jsonb, OUT checks jsonb, OUT other_checks text[], OUT tables oid[], OUT schemas oid[])
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -60,7 +73,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_renumbered(regclass, int[], int[], regrole[]) IS
-'what flake_renumber() has to look at: the _flake_minting_defaults(), which count if they are of these owners, or if there are none of a role that the user can become, the _flake_shard_checks(), the tables to be changed, and the schemas of these and of the generator; for flake_renumber()';
+'what flake_renumber() has to look at: the _flake_minting_defaults(), which count if they are of these owners, or if there are none of a role that the user can become, the _flake_shard_checks() and _flake_other_checks(), the tables to be changed, and the schemas of these and of the generator; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_meanings(relations oid[])
 RETURNS jsonb
@@ -106,7 +119,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_renumber(int[], int[], regclass, boolean, regrole[]) IS
-'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables and settings of all roles that the user can become, or only of these owners; warnings list defaults of others, and settings of other roles or that are no plain numbers, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, or a check is inherited from several parents, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and he and the owners have USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together, or if what else is needed is in use when the tables are locked';
+'lets everything that mints the old shards of a generator mint the new ones instead: column defaults flake_id(shard), checks of the shard on such columns, which then allow both, and flakeid.shard as set for databases and roles; detaches the old shards and attaches the new ones; of the tables and settings of all roles that the user can become, or only of these owners; warnings list checks of the shard that are not understood, defaults of others, and settings of other roles or that are no plain numbers, which stay as they are; for a server that is a copy; the statements for it, which were executed unless dry_run; errors: 22023 unless there is a new shard for each old one, and none twice, 22003 no such shard, 55000 if a new shard is in use here, or is another server''s by flake_shard_map, 0A000 for defaults of the generator that are not understood, and if a name in one would come to mean something else, or a check is inherited from several parents, 42501 unless the user may set what is set, may be the owner of parents with such checks, and has USAGE and UPDATE on the generator, and he and the owners have USAGE on the schemas, 42809 for those of wide ids and for what is no generator, 42P01 if it has been dropped, 55006 if an old shard is leased, 25001 not READ COMMITTED, 25006 read-only, 55P03 when lock_timeout is over, which limits all waiting for locks together, or if what else is needed is in use when the tables are locked';
 
 CREATE FUNCTION @extschema@._flake_restore_of(generator regclass,
     OUT accepted_timeline bigint, OUT timeline bigint, OUT reason text)

@@ -203,8 +203,8 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_copy_properties(@extschema@._flake_ticket, text, oid[], oid[]) IS
 'steps that give tables their indexes, their properties and their place among partitions; for flake_create_shard()';
 
-CREATE FUNCTION @extschema@._flake_copy_keys(ticket @extschema@._flake_ticket, template name, target text, tables oid[])
-RETURNS text[]
+CREATE FUNCTION @extschema@._flake_copy_keys(ticket @extschema@._flake_ticket, template name, target text, tables oid[],
+    OUT inside text[], OUT outside text[])
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
@@ -212,7 +212,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_copy_keys(@extschema@._flake_ticket, name, text, oid[]) IS
-'steps that make foreign keys and triggers; for flake_create_shard(); error: 0A000 if a name in one is part of another';
+'steps that make triggers and foreign keys within the copy, and those that make foreign keys to tables outside of it; for flake_create_shard(); error: 0A000 if a name in one is part of another';
 
 CREATE FUNCTION @extschema@._flake_copy_comments(ticket @extschema@._flake_ticket, source oid, target text, tables oid[], sequences oid[])
 RETURNS text[]

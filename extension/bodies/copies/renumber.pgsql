@@ -7,6 +7,7 @@ DECLARE
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
     mints pg_catalog.jsonb;     -- defaults that mint from the generator
     checks pg_catalog.jsonb;    -- checks to be changed
+    other_checks pg_catalog.text[];     -- others that read the shard
     tables pg_catalog.oid[];    -- those to be changed
     schemas pg_catalog.oid[];
     now pg_catalog.record;      -- all of that, when the tables are locked
@@ -36,7 +37,7 @@ BEGIN
     -- others are let go while it is waited for, because its user may want those next.
     -- What was looked up before is looked up again, and the rest goes by that alone.
     -- Those who insert rows go on to a lock of the shard, so tables come before shards.
-    SELECT r.mints, r.checks, r.tables, r.schemas INTO mints, checks, tables, schemas
+    SELECT r.mints, r.checks, r.other_checks, r.tables, r.schemas INTO mints, checks, other_checks, tables, schemas
     FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
     LOOP
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
@@ -62,10 +63,11 @@ BEGIN
                 PERFORM @extschema@._flake_lock_shard(ticket, next_shard, generator);
             END LOOP;
             PERFORM set_config('lock_timeout', lock_timeout, true);
-            SELECT r.mints, r.checks, r.tables, r.schemas INTO now
+            SELECT r.mints, r.checks, r.other_checks, r.tables, r.schemas INTO now
             FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
             mints := now.mints;
             checks := now.checks;
+            other_checks := now.other_checks;
             EXIT WHEN now.tables = tables AND now.schemas = schemas;
             shard_in_use := NULL;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
@@ -144,6 +146,14 @@ BEGIN
             MESSAGE = 'cannot renumber shards',
             DETAIL = format('Role "%s", which owns table %s, lacks USAGE on schema "%s".', problem.owner, problem.relation, problem.nspname),
             HINT = 'Grant it, if only for this call. Or leave out tables of that role with the argument "owners".';
+    END IF;
+
+    IF other_checks <> '{}' THEN
+        RAISE WARNING USING
+            MESSAGE = 'checks that read the shard of an id stay as they are',
+            DETAIL = format('They are not such as flake_renumber() changes: %s%s.', array_to_string(other_checks[1:10], ', '),
+                            CASE WHEN cardinality(other_checks) > 10 THEN format(', and %s more', cardinality(other_checks) - 10) END),
+            HINT = 'Change those that let only an old shard in, or new rows are errors.';
     END IF;
 
     -- Anybody can write a default, so those of others are no error.

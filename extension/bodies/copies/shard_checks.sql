@@ -35,6 +35,7 @@
                             FROM unnest(old_shards, new_shards) AS u (old, new)
                             WHERE u.old = ANY (m.shards) AND u.old = ANY (e.shards) AND u.new <> ALL (e.shards)) AS n (shards)
         WHERE n.shards IS NOT NULL AND e.attribute = a.attnum
+          AND coalesce(e.layout, 'instagram') OPERATOR(@extschema@.=) own_layout
     )
     SELECT r.relation, r.command FROM remade r
     UNION ALL

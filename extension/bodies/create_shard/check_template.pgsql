@@ -159,4 +159,21 @@ BEGIN
             DETAIL = format('PostgreSQL would evaluate %s as role "%s".', problem.code, pg_get_userbyid(problem.relowner)),
             HINT = 'Give both tables the same owner, or drop what would be evaluated.';
     END IF;
+    -- All tables elsewhere are locked while foreign keys to them are made.
+    SELECT c.relname, k.confrelid, f.code, o.confrelid AS locked INTO problem
+    FROM pg_constraint k
+    JOIN pg_class c ON c.oid = k.conrelid
+    JOIN pg_constraint o ON o.conrelid = ANY (tables) AND o.contype = 'f' AND o.confrelid <> ALL (tables) AND o.confrelid <> k.confrelid
+    JOIN pg_class l ON l.oid = o.confrelid
+     AND NOT (has_schema_privilege(c.relowner, l.relnamespace, 'USAGE')
+              AND (has_table_privilege(c.relowner, l.oid, 'UPDATE, DELETE, TRUNCATE') OR has_any_column_privilege(c.relowner, l.oid, 'REFERENCES')))
+    CROSS JOIN LATERAL @extschema@._flake_foreign_code(c.oid, l.relowner) AS f (code)
+    WHERE c.oid = ANY (tables) AND k.contype = 'f' AND k.conparentid = 0 AND k.confrelid <> ALL (tables) AND f.code IS NOT NULL
+    ORDER BY k.oid, o.oid LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot make a foreign key of table "%s" of schema "%s" to table %s', problem.relname, template, problem.confrelid::regclass),
+            DETAIL = format('PostgreSQL would evaluate %s, who may not lock table %s, while that is locked.', problem.code, problem.locked::regclass),
+            HINT = 'Give both tables the same owner, or drop what would be evaluated.';
+    END IF;
 END

@@ -5,6 +5,10 @@ DECLARE
     mints pg_catalog.jsonb := '[]';
     tree pg_catalog.oid[];      -- a table and its partitions
     replaced pg_catalog.oid[];  -- checks
+    relations pg_catalog.oid[] := '{}';        -- of columns that mint, with their trees
+    attributes pg_catalog.name[] := '{}';
+    layouts @extschema@.flake_layout[] := '{}';
+    used pg_catalog.text[];
     check_name pg_catalog.text;
     check_names pg_catalog.text[] := '{}';     -- table.constraint, of the topmost table
     written pg_catalog.record;
@@ -73,7 +77,12 @@ BEGIN
             FROM pg_constraint k
             JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attname = minted.attname
             CROSS JOIN LATERAL @extschema@._flake_checked_shards(k.conbin) AS e
-            WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum] AND e.attribute = a.attnum);
+            WHERE k.conrelid = ANY (tree) AND k.contype = 'c' AND k.conkey = ARRAY[a.attnum] AND e.attribute = a.attnum
+              AND coalesce(e.layout, 'instagram') OPERATOR(@extschema@.=) minted.layout::@extschema@.flake_layout);
+
+        relations := relations || tree;
+        attributes := attributes || array_fill(minted.attname, ARRAY[cardinality(tree)]);
+        layouts := layouts || array_fill(minted.layout::@extschema@.flake_layout, ARRAY[cardinality(tree)]);
 
         -- In a schema of others, a flake_shard() of one argument might fit better.
         minted.is_named := minted.is_named OR EXISTS (
@@ -122,5 +131,13 @@ BEGIN
     IF checks IS NULL THEN
         RAISE EXCEPTION USING ERRCODE = 'undefined_column',
             MESSAGE = format('schema "%s" has no column that defaults to flake_id()', template);
+    END IF;
+    used := ARRAY(SELECT c FROM @extschema@._flake_other_checks(relations, attributes, layouts, tables) AS c);
+    IF used <> '{}' THEN
+        RAISE WARNING USING
+            MESSAGE = 'checks that read the shard of an id stay as they are',
+            DETAIL = format('The copy has them: %s%s.', array_to_string(used[1:10], ', '),
+                            CASE WHEN cardinality(used) > 10 THEN format(', and %s more', cardinality(used) - 10) END),
+            HINT = 'Change those that let only the template''s shard in, or new rows are errors.';
     END IF;
 END

@@ -7,6 +7,7 @@ DECLARE
     renamed pg_catalog.oid[];   -- defaults that name a relation of the template
     keys pg_catalog.oid[] := '{}';      -- tables elsewhere that foreign keys refer to
     named pg_catalog.oid[] := '{}';     -- what is named, and the tables and sequences
+    copied pg_catalog.oid[];            -- what is named, and the copies
     schemas pg_catalog.oid[] := '{}';
     seen pg_catalog.record;             -- all that, as it is when that is locked
     is_seen boolean := false;           -- that is what was locked
@@ -15,6 +16,7 @@ DECLARE
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
     -- for _flake_execute_steps()
     privileges pg_catalog.record;
+    made pg_catalog.record;             -- triggers and foreign keys
     mints pg_catalog.record;
     defaults pg_catalog.text[];
     steps pg_catalog.text[];
@@ -92,7 +94,8 @@ BEGIN
         || defaults || mints.defaults || mints.dropped_checks
         || @extschema@._flake_copy_properties(ticket, target, tables, sequences)
         || mints.checks;
-    last_steps := @extschema@._flake_copy_keys(ticket, template, target, tables)
+    SELECT * INTO made FROM @extschema@._flake_copy_keys(ticket, template, target, tables);
+    last_steps := made.outside
         || @extschema@._flake_copy_comments(ticket, source, target, tables, sequences)
         || privileges.by_default || privileges.revokes;
 
@@ -107,10 +110,12 @@ BEGIN
                    (SELECT pg_get_userbyid(nspowner) FROM pg_namespace WHERE oid = source));
     target_oid := to_regnamespace(quote_ident(target));
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
-    -- What was to be executed of owners has been executed.  Nobody else sees the copy.
+    -- Nobody else sees the copy.
+    copied := named || ARRAY(SELECT oid FROM pg_class WHERE relnamespace = target_oid);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], copied, '{}'::oid[], made.inside, false);
+    -- From now on code is executed only of owners who may lock these tables themselves.
     PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, keys, '{}'::oid[], clock_timestamp());
-    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid],
-                                             named || ARRAY(SELECT oid FROM pg_class WHERE relnamespace = target_oid), '{}'::oid[], last_steps, false);
+    PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], copied, '{}'::oid[], last_steps, false);
     steps := @extschema@._flake_copy_statistics(ticket, source, target, target_oid, tables);
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);
 
