@@ -54,7 +54,7 @@ SELECT t.name, p.name AS parent, t.twice = t.id * 2 AS twice,
        (SELECT count(*) FROM wrong.cascaded AS r WHERE r.id = t.id) AS cascaded, (SELECT count(*) FROM wrong.nulled AS r WHERE r.id = t.id) AS nulled,
        (SELECT count(*) FROM wrong.defaulted AS r WHERE r.id = t.id) AS defaulted, (SELECT count(*) FROM wrong.deferred AS r WHERE r.id = t.id) AS deferred,
        (SELECT count(*) FROM wrong.composite AS r WHERE r.id = t.id) AS composite, (SELECT count(*) FROM wrong.parted AS r WHERE r.id = t.id) AS parted,
-       (SELECT count(*) FROM ONLY wrong.base AS r WHERE r.id = t.id) AS base, (SELECT count(*) FROM wrong.heir AS r WHERE r.id = t.id) AS heir,
+       (SELECT count(*) FROM wrong.heir AS r WHERE r.id = t.id) AS heir,
        (SELECT count(*) FROM wrong.heir AS r WHERE r.thing = t.id) AS heir_thing,
        (SELECT count(*) FROM wrong.elder AS r WHERE r.id = t.id) AS elder, (SELECT count(*) FROM wrong.elder AS r WHERE r.thing = t.id) AS elder_thing
 FROM wrong.thing AS t LEFT JOIN wrong.thing AS p ON p.id = t.parent;
@@ -108,6 +108,25 @@ SELECT count(*) FROM flake_replace_ids('wrong.event', 'id', :above, dry_run => f
 SELECT e.tableoid::regclass, count(*), bool_and(u.n = e.n / 2) AS up, bool_and(d.n = e.n) AS detail
 FROM wrong.event AS e JOIN wrong.event AS u ON u.id = e.up JOIN wrong.detail AS d ON d.event = e.id GROUP BY 1;
 
+-- tables with the same ids that do not refer to them: siblings, and heirs of a table that does
+CREATE TABLE wrong.parent (id bigint);
+CREATE TABLE wrong.one (PRIMARY KEY (id)) INHERITS (wrong.parent);
+CREATE TABLE wrong.other (PRIMARY KEY (id)) INHERITS (wrong.parent);
+CREATE TABLE wrong.child (n int) INHERITS (wrong.one);
+CREATE TABLE wrong.to_one (one bigint REFERENCES wrong.one);
+CREATE TABLE wrong.to_one_heir () INHERITS (wrong.to_one);
+INSERT INTO wrong.parent SELECT flake_make(now() + '1 year', 5, i) FROM generate_series(0, 2) AS i;
+INSERT INTO wrong.one TABLE ONLY wrong.parent;
+INSERT INTO wrong.other TABLE ONLY wrong.parent;
+INSERT INTO wrong.child SELECT id + 1024, 0 FROM ONLY wrong.parent;
+INSERT INTO wrong.to_one TABLE ONLY wrong.one;
+INSERT INTO wrong.to_one_heir TABLE ONLY wrong.one;
+SELECT count(*) FROM flake_replace_ids('wrong.one', 'id', :above, dry_run => false);
+SELECT tableoid::regclass, bool_and(id > :above) AS is_old FROM wrong.parent GROUP BY 1 ORDER BY 1;
+SELECT tableoid::regclass, bool_and(one > :above) AS is_old FROM wrong.to_one GROUP BY 1 ORDER BY 1;
+DROP TABLE wrong.to_one CASCADE;
+DROP TABLE wrong.parent CASCADE;
+
 -- what it refuses
 UPDATE wrong.thing SET parent = NULL;
 INSERT INTO wrong.thing (id, name) VALUES (flake_make(now() + '1 year', 5, 0), 'one more');
@@ -132,7 +151,8 @@ SELECT * FROM wrong.refused('CREATE TABLE wrong.always (id bigint GENERATED ALWA
 SELECT * FROM wrong.refused('CREATE TABLE wrong.top (id bigint PRIMARY KEY); ALTER TABLE wrong.log ADD FOREIGN KEY (id) REFERENCES wrong.top NOT VALID',
                             $$SELECT * FROM flake_replace_ids('wrong.log', 'id', 0)$$);
 SELECT * FROM wrong.refused('CREATE DOMAIN wrong.thing_id_type AS bigint; ALTER DOMAIN wrong.thing_id_type OWNER TO flake_keeper; CREATE TABLE wrong.typed (id wrong.thing_id_type REFERENCES wrong.thing)');
-SELECT * FROM wrong.refused('CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere; CREATE FOREIGN TABLE wrong.away () INHERITS (wrong.base) SERVER nowhere');
+SELECT * FROM wrong.refused('CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere; CREATE FOREIGN TABLE wrong.away () INHERITS (wrong.thing) SERVER nowhere');
+SELECT * FROM wrong.refused('CREATE TABLE wrong.parts (kind int, thing bigint) PARTITION BY LIST (kind); CREATE TABLE wrong.part PARTITION OF wrong.parts (FOREIGN KEY (thing) REFERENCES wrong.thing) FOR VALUES IN (1)');
 SELECT code, message, hint FROM wrong.refused('CREATE FUNCTION wrong.keep() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN RETURN NULL; END''; CREATE TRIGGER keep BEFORE UPDATE ON wrong.thing FOR EACH ROW EXECUTE FUNCTION wrong.keep()');
 SELECT code, message FROM wrong.refused('DROP TRIGGER note ON wrong.thing; ALTER TABLE wrong.thing ADD CHECK (name <> ''one more'' OR flake_timestamp(id) > now() + ''1 day'')');
 SELECT code, message FROM wrong.refused('SELECT flake_detach(5, ''wrong.thing_id'')');

@@ -1,5 +1,17 @@
 -- Other ids for rows, and for those that refer to them
 
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_following_columns(target oid, attribute name, OUT relation oid, OUT attname name)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/replace_ids/following_columns.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_following_columns(oid, name) IS
+'the columns whose ids change with those of a column: it, those that inherit it, the columns that refer to these by foreign keys, and so on; for flake_replace_ids()';
+
 CREATE FUNCTION @extschema@._flake_replace_obstacle(ticket @extschema@._flake_ticket, target oid, relations oid[], attributes name[],
     OUT detail text, OUT hint text)
 RETURNS SETOF record
@@ -50,4 +62,4 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_replace_ids(regclass, name, bigint, int, regclass, boolean) IS
-'gives the rows of a table with ids above one new ids of a generator, and changes every column that refers to them by foreign keys, in one statement; the new ids have the shard of the old ones unless another is given, and each shard''s keep their order; the old ids and the new ones, or with dry_run the old ones only, and nothing changes; triggers fire as with UPDATE, as the owner; errors: those of flake_id() and of the UPDATE, 0A000 if a table is in the way: of another owner, foreign, a hypertable, with a rule or row-level security, with a column of another type, generated or referring elsewhere; 22004 for null but for shard, 25001 not READ COMMITTED, 25006 read-only, 27000 if a trigger keeps an old id, 42501 unless the user is the owner or may be, 42703 no such column, 42804 not bigint, 42809 if target is no table or a partition or generator is no generator, 42P01 if one does not exist, 55000 if the column cannot be searched, 55P03 when lock_timeout is over, if others have kept a page of the table locked for two seconds, or if a row or a shard is in use when all tables are locked';
+'gives the rows of a table with ids above one new ids of a generator, and changes every column that refers to them by foreign keys, in one statement; the new ids have the shard of the old ones unless another is given, and each shard''s keep their order; the old ids and the new ones, or with dry_run the old ones only, and nothing changes; triggers fire as with UPDATE, as the owner; errors: those of flake_id() and of the UPDATE, 0A000 if a table is in the way: of another owner, foreign, a hypertable, with a rule or row-level security, with a column of another type, generated or referring elsewhere, or a partition that alone refers to the ids; 22004 for null but for shard, 25001 not READ COMMITTED, 25006 read-only, 27000 if a trigger keeps an old id, 42501 unless the user is the owner or may be, 42703 no such column, 42804 not bigint, 42809 if target is no table or a partition or generator is no generator, 42P01 if one does not exist, 55000 if the column cannot be searched, 55P03 when lock_timeout is over, if others have kept a page of the table locked for two seconds, or if a row or a shard is in use when all tables are locked';

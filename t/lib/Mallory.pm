@@ -367,6 +367,8 @@ my %arguments = (
 	  [ map { [ "'kept_{s}'", "'2 hours'", $_ ] } @generators ],
 	'_flake_related_columns(oid, name)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
+	'_flake_following_columns(oid, name)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'flake_replace_ids(regclass, name, bigint, integer, regclass, boolean)' => [
 		map { [ $_, "'id'", '0', '3', $generators[0], 'false' ] } "'{s}.ids'",
 		"'mal.ids'"

@@ -57,5 +57,10 @@
         JOIN pg_constraint k ON k.contype = 'f' AND k.conrelid = c.relation
         JOIN LATERAL unnest(k.conkey, k.confkey) AS key (from_key, to_key) ON key.from_key = c.attnum
         WHERE NOT EXISTS (SELECT FROM col t WHERE t.relation = k.confrelid AND t.attnum = key.to_key)
+        UNION ALL
+        SELECT 11, format('Column %s refers to the ids, and those of other partitions of table %s do not.', c.name, p.root),
+               'Detach the partition before, and attach it again afterwards.'
+        FROM col c CROSS JOIN LATERAL pg_partition_root(c.relation) AS p (root)
+        WHERE p.root <> c.relation AND NOT EXISTS (SELECT FROM col t WHERE t.relation = p.root AND t.attname = c.attname)
     )
     SELECT f.detail, f.hint FROM found f ORDER BY f.n, f.detail LIMIT 1

@@ -55,7 +55,7 @@ BEGIN
 
             SELECT array_agg(r.relation ORDER BY r.relation, r.attname), array_agg(r.attname ORDER BY r.relation, r.attname)
             INTO relations, attributes
-            FROM @extschema@._flake_related_columns(target::oid, attribute) AS r;
+            FROM @extschema@._flake_following_columns(target::oid, attribute) AS r;
             found_schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = ANY (relations) ORDER BY relnamespace);
             SELECT o.detail, o.hint INTO problem
             FROM @extschema@._flake_replace_obstacle(ticket, target::oid, relations, attributes) AS o;
