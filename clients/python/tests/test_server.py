@@ -556,6 +556,16 @@ class TestPrefetch(WithServer):
                 for _ in range(2):
                     with self.assertRaises(error):
                         ids.next()
+        emit = "EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text)"
+        self.sql(f"REVOKE {emit} FROM PUBLIC")
+        self.sql(f'GRANT USAGE ON SCHEMA "a %{{s}}" TO {DATABASE}_nobody')
+        try:
+            with Prefetch(f"user={DATABASE}_nobody", shard=5) as ids:
+                with self.assertRaisesRegex(flakeid.NotPermitted, r"pg_logical_emit_message\nHINT:.*emit_message\(boolean, text"):
+                    ids.next()
+        finally:
+            self.sql(f'REVOKE USAGE ON SCHEMA "a %{{s}}" FROM {DATABASE}_nobody')
+            self.sql(f"GRANT {emit} TO PUBLIC")
         for options in ({"shard": -1}, {"batch": 0}, {"batch": 1_000_001}, {"expires": 0}, {"dsn": "x"}):
             with self.subTest(options), self.assertRaises(flakeid.InvalidArgument):
                 Prefetch(**{"shard": 5, **options})

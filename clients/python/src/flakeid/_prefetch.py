@@ -16,7 +16,16 @@ from typing import Any, Deque, Generator, List, Optional, Tuple
 
 from ._core import after, forked
 from ._driver import DatabaseFailed, connection_parameters, has_async
-from ._errors import Closed, FlakeidError, InvalidArgument, LifetimeOver, NoShardLeft, NotConnected, ServerError
+from ._errors import (
+    Closed,
+    FlakeidError,
+    InvalidArgument,
+    LifetimeOver,
+    NoShardLeft,
+    NotConnected,
+    NotPermitted,
+    ServerError,
+)
 from ._keeper import Command, Connect, Disconnect, Query, Seconds, check_name, check_seconds, error_of, find_schema
 from ._minter import CLOSE_WITHIN, at_exit, check_count
 from ._process import Birth, boottime_ns
@@ -27,6 +36,10 @@ from ._usage import Awaited, Blocking
 _IDS = """
 SELECT i FROM {schema}.flake_ids(%s::pg_catalog.int4, %s::pg_catalog.int4, %s::pg_catalog.regclass) AS i
 CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)"""
+
+_NOT_PERMITTED = (
+    "GRANT EXECUTE ON FUNCTION flake_ids, and pg_logical_emit_message(boolean, text, text); and USAGE on the generator."
+)
 
 
 class Fetching:
@@ -105,6 +118,8 @@ class Fetching:
                 error = error_of(failure)
                 if isinstance(error, NotConnected) and not is_last:
                     continue
+                if isinstance(error, NotPermitted) and failure.hint is None:
+                    error.hint = _NOT_PERMITTED
                 if isinstance(error, (LifetimeOver, NoShardLeft)):  # which flake_lease() means by the code
                     error = ServerError(error.message, error.detail, error.hint, error.sqlstate)
                 raise error from None
