@@ -25,6 +25,8 @@ CREATE TABLE photos.photo (
 ) WITH (fillfactor = 80, autovacuum_enabled = false);
 CREATE INDEX "by user, newest first" ON photos.photo (user_id, id DESC) WHERE mood = 'good';
 COMMENT ON COLUMN photos.photo.user_id IS 'whose it is';
+COMMENT ON TYPE photos.photo IS 'a row';
+COMMENT ON TYPE photos.photo[] IS 'rows';
 CREATE TABLE photos.comment (
     id       bigint PRIMARY KEY DEFAULT flake_id(),
     photo_id bigint NOT NULL REFERENCES photos.photo ON DELETE CASCADE,
@@ -250,6 +252,42 @@ SELECT flake_create_shard(1, 'inner_one');
 SELECT conname, confrelid::regclass FROM pg_constraint WHERE conrelid = 'inner_one_1.item'::regclass AND contype = 'f';
 SET client_min_messages = warning;
 DROP SCHEMA inner_one, inner_one_1, outer_one CASCADE;
+RESET client_min_messages;
+
+-- Of what belongs to a table but is no part of it, comments are copied, and the rest is refused
+CREATE SCHEMA beside;
+CREATE TABLE beside.album (id bigint PRIMARY KEY DEFAULT flake_id(0));
+CREATE TABLE beside.photo (id bigint PRIMARY KEY DEFAULT flake_id(0), album bigint REFERENCES beside.album) PARTITION BY RANGE (id);
+CREATE TABLE beside.photo_all PARTITION OF beside.photo DEFAULT;
+COMMENT ON TYPE beside.album IS 'a row';
+COMMENT ON TYPE beside.photo_all[] IS 'rows';
+COMMENT ON CONSTRAINT photo_album_fkey ON beside.photo IS 'of the parent';
+SELECT flake_create_shard(1, 'beside');
+SELECT objid::regtype AS type, description
+FROM pg_description, LATERAL (VALUES (objoid)) AS o (objid)
+WHERE classoid = 'pg_type'::regclass AND objid::regtype::text LIKE 'beside\_1.%' ORDER BY objid::regtype::text;
+SELECT conrelid::regclass, obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE conrelid::regclass::text LIKE 'beside\_1.%' AND contype = 'f' ORDER BY conrelid::regclass::text;
+SET client_min_messages = warning;
+DROP SCHEMA beside_1 CASCADE;
+RESET client_min_messages;
+\x on
+COMMENT ON CONSTRAINT photo_album_fkey ON beside.photo_all IS 'of the partition';
+SELECT * FROM attempt($$SELECT flake_create_shard(1, 'beside')$$);
+COMMENT ON CONSTRAINT photo_album_fkey ON beside.photo_all IS NULL;
+SELECT tgname AS trigger FROM pg_trigger WHERE tgrelid = 'beside.album'::regclass ORDER BY oid LIMIT 1 \gset
+COMMENT ON TRIGGER :"trigger" ON beside.album IS 'of the key';
+SELECT code, detail, hint FROM attempt($$SELECT flake_create_shard(1, 'beside')$$);
+COMMENT ON TRIGGER :"trigger" ON beside.album IS NULL;
+REVOKE USAGE ON TYPE beside.photo FROM PUBLIC;
+SELECT * FROM attempt($$SELECT flake_create_shard(1, 'beside')$$);
+GRANT USAGE ON TYPE beside.photo TO PUBLIC;
+INSERT INTO pg_seclabel VALUES ('beside.photo'::regtype, 'pg_type'::regclass, 0, 'nobody', 'secret');
+SELECT * FROM attempt($$SELECT flake_create_shard(1, 'beside')$$);
+DELETE FROM pg_seclabel WHERE provider = 'nobody';
+\x off
+SELECT flake_create_shard(1, 'beside');
+SET client_min_messages = warning;
+DROP SCHEMA beside, beside_1 CASCADE;
 RESET client_min_messages;
 
 -- A check of the shard is replaced, however it is written

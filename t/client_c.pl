@@ -187,6 +187,14 @@ like(ask_for("$dsn user=minter", 'generator=public.process_id'), qr/^\d+$/,
 	cmp_ok($issued->(), '<=', 30, 'what expires at once is not fetched all the time');
 	like(ask_for($dsn, 'shard=8191 timeout=0'), qr/^ServerError 55000 /, 'a leased shard');
 	like(ask_for($dsn, 'shard=99999 timeout=0'), qr/^ServerError 22003 /, 'no such shard');
+	$node->safe_psql('postgres',
+		'REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC');
+	like(
+		ask_for("$dsn user=app", 'shard=7 timeout=0'),
+		qr/^open NotPermitted 42501 .*pg_logical_emit_message .*Grant EXECUTE on flake_ids and pg_logical_emit_message\(/,
+		'no right to emit messages');
+	$node->safe_psql('postgres',
+		'GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO PUBLIC');
 	like(ask_for($dsn, 'shard=7 batch=0'), qr/^open InvalidArgument -- batch/, 'batch');
 	while_standby_is_away($node,
 		sub { like(ask_for($dsn, 'shard=7 count=1 timeout=1 die=1'), qr/^NotConnected -- /, 'no id that a failover could forget') });

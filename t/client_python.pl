@@ -46,7 +46,7 @@ local $ENV{PYTHONDONTWRITEBYTECODE} = 1;
 delete local @ENV{qw(PGDATABASE PGAPPNAME PGOPTIONS)};
 
 output_of('the tests that need no server', $library, $python, '-m', 'unittest',
-	'tests/test_vectors.py', 'tests/test_minting.py');
+	map { "tests/test_$_.py" } qw(vectors minting keeping prefetch));
 my $version = output_of('the version', '/', $python, '-c', 'import flakeid; print(flakeid.__version__)');
 like(slurp_file("$FindBin::RealBin/../META.json"),
 	qr/"version": "\Q$version\E"/, 'the version is that of the extension');

@@ -75,6 +75,11 @@ BEGIN ATOMIC
                pg_catalog.to_jsonb(x) || pg_catalog.jsonb_build_object('columns', pg_catalog.pg_get_statisticsobjdef_columns(x.oid))
         FROM relation r JOIN pg_catalog.pg_statistic_ext x ON x.stxrelid = r.oid
         UNION ALL
+        SELECT 'pg_catalog.pg_type'::regclass::oid, y.oid, 0, pg_catalog.format('%s type %s'::text, r.name, CASE WHEN y.typrelid = 0::oid THEN 'of arrays'::text ELSE 'of rows'::text END),
+               '{}'::jsonb
+        FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid
+        JOIN pg_catalog.pg_type w ON w.oid = c.reltype JOIN pg_catalog.pg_type y ON y.oid IN (w.oid, w.typarray)
+        UNION ALL
         SELECT 'pg_catalog.pg_namespace'::regclass::oid, _flake_traits.namespace, 0, 'the schema'::text, '{}'::jsonb
     ), list (object, owner, acl) AS (
         SELECT r.name, r.relowner, COALESCE(c.relacl, pg_catalog.acldefault(CASE r.relkind WHEN 'S'::"char" THEN 's'::"char" ELSE 'r'::"char" END, r.relowner))
@@ -85,6 +90,9 @@ BEGIN ATOMIC
         UNION ALL
         SELECT 'the schema'::text, n.nspowner, COALESCE(n.nspacl, pg_catalog.acldefault('n'::"char", n.nspowner))
         FROM pg_catalog.pg_namespace n WHERE n.oid = _flake_traits.namespace
+        UNION ALL
+        SELECT pg_catalog.format('%s type of rows'::text, r.name), r.relowner, COALESCE(y.typacl, pg_catalog.acldefault('T'::"char", r.relowner))
+        FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid JOIN pg_catalog.pg_type y ON y.oid = c.reltype
         UNION ALL
         SELECT pg_catalog.format('default privileges of role %s for %s'::text, d.defaclrole, d.defaclobjtype), d.defaclrole, d.defaclacl
         FROM pg_catalog.pg_default_acl d WHERE d.defaclnamespace = _flake_traits.namespace
@@ -107,7 +115,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_traits(oid) IS
-'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, privileges; for flake_create_shard()';
+'what is to be the same in the tables and sequences of a schema and in copies of them, but for what they depend on: properties of relations, columns, indexes, constraints, triggers and statistics objects, comments, also on the types of rows, privileges; for flake_create_shard()';
 
 -- No name of the extension in it, so no need of a ticket.
 CREATE FUNCTION @extschema@._flake_template_locks(source oid,

@@ -233,7 +233,11 @@ export class Server {
    */
   async ids(shard: number, count: number, generator: string): Promise<bigint[]> {
     const rows = await this.#ask(
-      { 42501: (message, options) => new NotPermitted(`${message}: grant USAGE on the generator`, options) },
+      {
+        42501: (message, options) => new NotPermitted(
+          `${message}: grant EXECUTE on flake_ids and pg_logical_emit_message(boolean, text, text), and USAGE on the generator`,
+          options),
+      },
       `SELECT i AS id FROM ${this.#schema}.flake_ids($1::pg_catalog.int4, $2::pg_catalog.int4,
          $3::pg_catalog.regclass) AS i
        CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)`,

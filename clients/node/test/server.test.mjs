@@ -163,6 +163,10 @@ test('with a server', options, async (t) => {
       await sql('GRANT EXECUTE ON FUNCTION flake_lease, flake_renew, flake_release TO flakeid_node');
       await raises(create({ connectionString: url.href, generator: one }), 'NotPermitted');
       await raises(Prefetch.create({ connectionString: url.href, shard: 0, generator: one }), 'NotPermitted', /USAGE/);
+      await sql('REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC');
+      await raises(Prefetch.create({ connectionString: url.href, shard: 0 }), 'NotPermitted',
+        /pg_logical_emit_message: grant EXECUTE on flake_ids and pg_logical_emit_message\(boolean, text, text\)/);
+      await sql('GRANT EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) TO PUBLIC');
       await (await create({ connectionString: url.href })).close();
       await sql('DROP OWNED BY flakeid_node; DROP ROLE flakeid_node');
 

@@ -515,17 +515,17 @@ class TestPrefetch(WithServer):
     def test_one_request_at_a_time_when_half_is_used(self):
         with Prefetch(shard=9, batch=10) as ids:
             first = ids.next_n(4)[0]
-            wait_until(lambda: ids._request.done(), "a request")
-            self.assertEqual(ids._left, 6)
+            wait_until(lambda: not ids._is_asked, "no request")
+            self.assertEqual(len(ids._ids), 6)
             ids.next()
-            wait_until(lambda: ids._request.done(), "another request")
-            self.assertEqual(ids._left, 5 + 10)
+            wait_until(lambda: len(ids._ids) > 5, "another request")
+            self.assertEqual(len(ids._ids), 5 + 10)
             self.assertEqual(ids.next_n(5)[-1], first + 9)
 
     def test_goes_on_after_a_cut(self):
         with Prefetch(shard=10, batch=1) as ids:
             ids.next()
-            wait_until(lambda: ids._request.done(), "the request")
+            wait_until(lambda: ids._ids, "another request")
             self.cut()
             for _ in range(3):
                 ids.next()
@@ -556,6 +556,16 @@ class TestPrefetch(WithServer):
                 for _ in range(2):
                     with self.assertRaises(error):
                         ids.next()
+        emit = "EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text)"
+        self.sql(f"REVOKE {emit} FROM PUBLIC")
+        self.sql(f'GRANT USAGE ON SCHEMA "a %{{s}}" TO {DATABASE}_nobody')
+        try:
+            with Prefetch(f"user={DATABASE}_nobody", shard=5) as ids:
+                with self.assertRaisesRegex(flakeid.NotPermitted, r"pg_logical_emit_message\nHINT:.*emit_message\(boolean, text"):
+                    ids.next()
+        finally:
+            self.sql(f'REVOKE USAGE ON SCHEMA "a %{{s}}" FROM {DATABASE}_nobody')
+            self.sql(f"GRANT {emit} TO PUBLIC")
         for options in ({"shard": -1}, {"batch": 0}, {"batch": 1_000_001}, {"expires": 0}, {"dsn": "x"}):
             with self.subTest(options), self.assertRaises(flakeid.InvalidArgument):
                 Prefetch(**{"shard": 5, **options})

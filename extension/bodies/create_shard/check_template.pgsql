@@ -24,12 +24,16 @@ BEGIN
           SELECT 'statistics object', x.stxname, 'pg_statistic_ext'::regclass, x.oid, x.stxrelid
           FROM pg_statistic_ext x WHERE x.stxrelid = ANY (tables) OR x.stxnamespace = source
           UNION ALL
+          SELECT 'type', y.typname, 'pg_type'::regclass, y.oid, c.oid
+          FROM pg_class c JOIN pg_type w ON w.oid = c.reltype JOIN pg_type y ON y.oid IN (w.oid, w.typarray) WHERE c.oid = ANY (tables)
+          UNION ALL
           SELECT 'schema', template, 'pg_namespace'::regclass, source, 0) AS o (kind, name, class, oid, relation)
     LEFT JOIN pg_class c ON o.class = 'pg_class'::regclass AND c.oid = o.oid
     LEFT JOIN pg_index i ON i.indexrelid = c.oid
     LEFT JOIN pg_constraint k ON o.class = 'pg_constraint'::regclass AND k.oid = o.oid
     LEFT JOIN pg_trigger t ON o.class = 'pg_trigger'::regclass AND t.oid = o.oid
     LEFT JOIN pg_statistic_ext x ON o.class = 'pg_statistic_ext'::regclass AND x.oid = o.oid
+    LEFT JOIN pg_type y ON o.class = 'pg_type'::regclass AND y.oid = o.oid
     CROSS JOIN LATERAL (
         SELECT * FROM (VALUES
             (c.relkind IN ('v', 'm'), 'Only tables and sequences are copied.', NULL),
@@ -72,6 +76,12 @@ BEGIN
              'It is not valid.', 'Use ALTER TABLE ... VALIDATE CONSTRAINT.'),
             (t.tgisinternal AND t.tgenabled <> 'O', 'It belongs to a constraint, and was disabled or changed.',
              format('Use ALTER TABLE %s ENABLE TRIGGER ALL.', o.relation::regclass)),
+            -- They are made with what they belong to, under names that PostgreSQL chooses.
+            ((t.tgisinternal OR k.contype = 'f' AND k.conparentid <> 0)
+             AND EXISTS (SELECT FROM pg_description d WHERE d.classoid = o.class AND d.objoid = o.oid),
+             'It belongs to another constraint, and has a comment.', 'Remove that with COMMENT ... IS NULL, and set it in the copy by hand.'),
+            (NOT (y.typacl @> acldefault('T', y.typowner) AND y.typacl <@ acldefault('T', y.typowner)),
+             'The type of the table''s rows has privileges of its own.', 'GRANT USAGE ON TYPE ... TO PUBLIC, revoke the others, and set them in the copy by hand.'),
             (x.oid IS NOT NULL AND (x.stxnamespace <> source OR x.stxrelid <> ALL (tables)
                                     OR x.stxowner <> (SELECT r.relowner FROM pg_class r WHERE r.oid = x.stxrelid)),
              'Its table has another schema or owner.', 'Change them with ALTER STATISTICS, or drop it.'),

@@ -10,6 +10,13 @@ BEGIN
               LEFT JOIN pg_index i ON i.indexrelid = c.oid
               CROSS JOIN LATERAL (VALUES (format('%I.%I', target, c.relname))) AS r (relation)
               WHERE c.oid = ANY (tables || sequences) OR i.indrelid = ANY (tables)
+              UNION ALL     -- of rows, and of arrays of them
+              SELECT 'pg_type'::regclass, y.oid, c.relowner, r.relation, 'TYPE ' || r.relation || CASE WHEN y.typrelid = 0 THEN '[]' ELSE '' END
+              FROM pg_class c
+              JOIN pg_type w ON w.oid = c.reltype
+              JOIN pg_type y ON y.oid IN (w.oid, w.typarray)
+              CROSS JOIN LATERAL (VALUES (format('%I.%I', target, c.relname))) AS r (relation)
+              WHERE c.oid = ANY (tables)
               UNION ALL
               SELECT p.class, p.oid, c.relowner, r.relation, format('%s %I ON %s', p.kind, p.name, r.relation)
               FROM pg_class c

@@ -26,6 +26,7 @@ flakeid_connection_init(Connection *connection, const char *conninfo,
 	PQconninfoOption *options;
 
 	memset(connection, 0, sizeof(*connection));
+	connection->rights = "Grant EXECUTE on flake_lease, flake_renew and flake_release, and USAGE on the generator.";
 	flakeid_connection_no_hurry(connection);
 	if (conninfo == NULL)
 		return fail_argument(error, "the connection string is NULL");
@@ -153,7 +154,7 @@ field_of(const PGresult *result, int field)
 
 /* An error of the server. */
 static void
-server_error(const PGresult *result, flakeid_error *error)
+server_error(const Connection *connection, const PGresult *result, flakeid_error *error)
 {
 	const char *sqlstate = field_of(result, PG_DIAG_SQLSTATE);
 	const char *detail = field_of(result, PG_DIAG_MESSAGE_DETAIL);
@@ -161,7 +162,7 @@ server_error(const PGresult *result, flakeid_error *error)
 	flakeid_code code = class_of(sqlstate);
 
 	if (code == FLAKEID_NOT_PERMITTED && *hint == '\0')
-		hint = "Grant EXECUTE on flake_lease, flake_renew and flake_release, and USAGE on the generator.";
+		hint = connection->rights;
 	(void) fail(error, code, NO_RETRY, "%.200s%s%.200s%s%.200s",
 				field_of(result, PG_DIAG_MESSAGE_PRIMARY),
 				*detail != '\0' ? ": " : "", detail, *hint != '\0' ? " " : "", hint);
@@ -245,7 +246,7 @@ flakeid_connection_query(Connection *connection, const char *sql, int nparams,
 						   PQresultStatus(result) == PGRES_COMMAND_OK))
 		return result;
 	if (result != NULL && *field_of(result, PG_DIAG_SQLSTATE) != '\0')
-		server_error(result, error);
+		server_error(connection, result, error);
 	else
 		(void) not_connected(connection, error);
 	PQclear(result);

@@ -34,6 +34,7 @@ typedef struct Connection
 	PGconn	   *pg;				/* NULL if there is none */
 	char		schema[SCHEMA_LEN]; /* the extension's, quoted */
 	char		default_generator[SCHEMA_LEN + 16];
+	const char *rights;			/* what an error says that the role needs */
 	int64_t		until_ns;		/* when to give up, by flakeid_steady_ns() */
 	int64_t		hurry_ns;		/* atomic: the same, as another thread has it */
 } Connection;

@@ -245,8 +245,11 @@ flakeid_pq_prefetch_open(const char *conninfo, const flakeid_pq_prefetch_options
 	else
 		code = flakeid_connection_init(&prefetch->connection, conninfo, options->generator, error);
 	if (code == FLAKEID_OK)
+	{
+		prefetch->connection.rights = "Grant EXECUTE on flake_ids and pg_logical_emit_message(boolean, text, text), and USAGE on the generator.";
 		code = flakeid_pq_start(&prefetch->thread, &prefetch->mutex, &prefetch->changed, run,
 								prefetch, error);
+	}
 	if (code != FLAKEID_OK)
 	{
 		free_prefetch(prefetch, false);

@@ -52,7 +52,10 @@ class AsyncMinter(Awaited, Minting):
             attempted = asyncio.Event()
 
             def set_attempted() -> None:
-                loop.call_soon_threadsafe(attempted.set)
+                try:
+                    loop.call_soon_threadsafe(attempted.set)
+                except RuntimeError:
+                    pass  # the loop is closed
 
             self._keeper.on_first_attempt = set_attempted
             if has_async():
@@ -62,7 +65,11 @@ class AsyncMinter(Awaited, Minting):
             else:
                 blocking = Runner(self._parameters)
                 self._wake_keeper = blocking.wake
-                self._thread, self._task = in_thread(lambda: Minter._run(blocking, self._keeper))
+                try:
+                    self._thread, self._task = in_thread(lambda: Minter._run(blocking, self._keeper))
+                except RuntimeError:  # there is no thread left
+                    blocking.close()
+                    raise
             try:
                 await attempted.wait()
             except BaseException:  # canceled: nobody will have it

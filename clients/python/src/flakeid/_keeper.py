@@ -223,7 +223,16 @@ class Keeper:
         self.on_first_attempt: Callable[[], None] = lambda: None
 
     def run(self) -> Steps:
-        """All of it, from the first lease to giving the last one back."""
+        """All of it, from the first lease to giving the last one back.  No error ends it for good."""
+        while True:
+            try:
+                yield from self._lease_and_hold()
+                return
+            except Exception as failure:  # as for want of memory, outside of what is told to anybody
+                error_of(failure)
+                yield from self._back_off()
+
+    def _lease_and_hold(self) -> Steps:
         while not self._minting._closed:
             try:
                 yield from self._lease()

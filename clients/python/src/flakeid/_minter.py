@@ -76,7 +76,8 @@ class Minter(Blocking, Minting):
 
     Making one waits for the first attempt to lease.  It raises NotPermitted, NotInstalled,
     NoGenerator, UnsupportedLayout and InvalidArgument, and ImportError without psycopg or
-    psycopg2.  Other errors pass: next() raises them, and a thread goes on trying.
+    psycopg2, and OSError or RuntimeError if there is no file descriptor or thread left.  Other
+    errors pass: next() raises them, and a thread goes on trying.
 
     Threads can share a minter.  A child made by fork() cannot: it gets Forked, and makes its own.
     """
@@ -99,13 +100,15 @@ class Minter(Blocking, Minting):
         keeper.on_first_attempt = attempted.set
         self._wake_keeper = runner.wake
         self._thread = threading.Thread(target=self._run, args=(runner, keeper), name="flakeid", daemon=True)
-        at_exit(self)
-        self._thread.start()
         try:
+            self._thread.start()
+            at_exit(self)
             attempted.wait(_ATTEMPT_WITHIN)
-        except BaseException:  # Ctrl-C: nobody will have it
+        except BaseException:  # Ctrl-C, or there is no thread left: nobody will have it
             self._stop()
             self._wake_keeper()
+            if not self._thread.is_alive():
+                runner.close()
             raise
         if keeper.first_error is not None:
             self._stop()

@@ -1,27 +1,45 @@
-"""Prefetch and AsyncPrefetch: ids that the database mints, fetched in batches before they are wanted."""
+"""Prefetch and AsyncPrefetch: ids that the database mints, fetched in batches before they are wanted.
+
+A signal handler, or a finalizer, can come in between any two steps, and take an id of the same
+Prefetch.  So there is no lock: an id is taken by one call, popleft(), and a batch comes in by
+one, extend(); one thread fetches, or one task after the other.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import threading
+import weakref
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for_futures
-from typing import Any, Callable, Deque, Generator, List, Optional, Tuple
+from itertools import repeat
+from queue import Empty, SimpleQueue
+from typing import Any, Deque, Generator, List, Optional, Tuple
 
 from ._core import after, forked
 from ._driver import DatabaseFailed, connection_parameters, has_async
-from ._errors import Closed, FlakeidError, InvalidArgument, LifetimeOver, NoShardLeft, NotConnected, ServerError
+from ._errors import (
+    Closed,
+    FlakeidError,
+    InvalidArgument,
+    LifetimeOver,
+    NoShardLeft,
+    NotConnected,
+    NotPermitted,
+    ServerError,
+)
 from ._keeper import Command, Connect, Disconnect, Query, Seconds, check_name, check_seconds, error_of, find_schema
-from ._minter import check_count
+from ._minter import CLOSE_WITHIN, at_exit, check_count
 from ._process import Birth, boottime_ns
-from ._runner import AsyncRunner, Runner, in_thread
+from ._runner import AsyncRunner, Worker, answer_here
 from ._usage import Awaited, Blocking
 
 # The message makes it wait for a synchronous standby, as a transaction with rows does.
 _IDS = """
 SELECT i FROM {schema}.flake_ids(%s::pg_catalog.int4, %s::pg_catalog.int4, %s::pg_catalog.regclass) AS i
 CROSS JOIN pg_catalog.pg_logical_emit_message(true, 'flakeid'::pg_catalog.text, ''::pg_catalog.text)"""
+
+_NOT_PERMITTED = (
+    "GRANT EXECUTE ON FUNCTION flake_ids, and pg_logical_emit_message(boolean, text, text); and USAGE on the generator."
+)
 
 
 class Fetching:
@@ -38,12 +56,22 @@ class Fetching:
         self._expires_ns = check_seconds("expires", expires, 0.001, 1e9) * 1000
         self._parameters = connection_parameters(dsn)
         self._birth = Birth()
-        self._lock = threading.Lock()
-        self._batches: Deque[Tuple[int, Deque[int]]] = deque()  # with the time that it was asked for
-        self._left = 0
+        self._ids: Deque[Tuple[int, int]] = deque()  # with the time that they were asked for
         self._schema: Optional[str] = None
         self._retry_at = 0
         self._closed = False
+        self._worker: Optional[Worker] = None
+
+    def _make_worker(self) -> Worker:
+        """A thread that ends with the process, or when nobody has this any more."""
+        worker = Worker(self._parameters)
+        weakref.finalize(self, worker.end).atexit = False
+        at_exit(self)
+        return worker
+
+    def _exit(self) -> None:
+        if self._birth.is_here() and self._worker is not None:
+            self._worker.close(CLOSE_WITHIN)
 
     def _check(self) -> None:
         if not self._birth.is_here():
@@ -52,23 +80,28 @@ class Fetching:
             raise Closed("it was closed")
 
     def _take(self) -> Optional[int]:
-        """The next id that is there; the lock is held."""
-        while self._batches:
-            asked, ids = self._batches[0]
-            if ids and boottime_ns() < asked + self._expires_ns:
-                self._left -= 1
-                return ids.popleft()
-            self._left -= len(ids)
-            self._batches.popleft()
-        return None
+        """The next id that is there."""
+        while True:
+            try:
+                id, asked = self._ids.popleft()
+            except IndexError:
+                return None
+            if boottime_ns() < asked + self._expires_ns:
+                return id
 
     def _is_low(self) -> bool:
         """Whether to fetch; not at each next() while that fails and there are ids."""
-        return 2 * self._left <= self._batch and (self._left == 0 or boottime_ns() >= self._retry_at)
+        left = len(self._ids)
+        return 2 * left <= self._batch and (left == 0 or boottime_ns() >= self._retry_at)
 
     def _fetch(self) -> Generator[Command, Any, None]:
-        """Fetches a batch.  What an older connection cannot do is tried once more with a new one: at
-        worst, ids that nobody has are lost."""
+        """Fetches a batch, unless another has come meanwhile."""
+        if self._is_low():
+            yield from self._fetch_batch()
+
+    def _fetch_batch(self) -> Generator[Command, Any, None]:
+        """What an older connection cannot do is tried once more with a new one: at worst, ids that
+        nobody has are lost."""
         for is_last in (self._schema is None, True):
             try:
                 if self._schema is None:
@@ -85,12 +118,12 @@ class Fetching:
                 error = error_of(failure)
                 if isinstance(error, NotConnected) and not is_last:
                     continue
+                if isinstance(error, NotPermitted) and failure.hint is None:
+                    error.hint = _NOT_PERMITTED
                 if isinstance(error, (LifetimeOver, NoShardLeft)):  # which flake_lease() means by the code
                     error = ServerError(error.message, error.detail, error.hint, error.sqlstate)
                 raise error from None
-        with self._lock:
-            self._batches.append((asked, deque(row[0] for row in rows)))
-            self._left += len(rows)
+        self._ids.extend(zip([row[0] for row in rows], repeat(asked)))
 
     @staticmethod
     def _no_answer(timeout: float) -> NotConnected:
@@ -121,9 +154,8 @@ class Prefetch(Blocking, Fetching):
         expires: Seconds = 600,
     ) -> None:
         super().__init__(dsn, shard, generator, batch, expires)
-        self._runner = Runner(self._parameters)
-        self._executor = ThreadPoolExecutor(1, "flakeid-prefetch")
-        self._request: Optional[Future[Any]] = None
+        self._is_asked = False  # ahead
+        self._worker: Worker = self._make_worker()
 
     def next(self, timeout: float = 10.0) -> int:
         """The next id; waits up to ``timeout`` seconds for the database where none is left.
@@ -133,18 +165,27 @@ class Prefetch(Blocking, Fetching):
         until = after(timeout)
         while True:
             self._check()
-            with self._lock:
-                self._check()  # the executor takes nothing more
-                id = self._take()
-                if self._is_low() and (self._request is None or self._request.done()):
-                    self._request = self._executor.submit(self._runner.run, self._fetch())
-                request = self._request
+            id = self._take()
             if id is not None:
+                if self._is_low() and not self._is_asked:
+                    self._is_asked = True
+                    self._worker.ask(self._fetch(), self._note_answer)
                 return id
-            assert request is not None
-            if not wait_for_futures([request], max(0.0, (until - boottime_ns()) / 1e9)).done:
-                raise self._no_answer(timeout)
-            request.result()
+            if self._worker.is_here():
+                raise RuntimeError("reentrant call of a prefetch, as by a finalizer")
+            self._is_asked = False  # also if an exception came between it and asking
+            answer: SimpleQueue[Optional[BaseException]] = SimpleQueue()
+            self._worker.ask(self._fetch(), answer.put)
+            try:
+                error = answer.get(timeout=max(0.0, (until - boottime_ns()) / 1e9))
+            except Empty:
+                raise self._no_answer(timeout) from None
+            if error is not None:
+                raise error
+
+    def _note_answer(self, error: Optional[BaseException]) -> None:
+        """Of a request that nobody waits for: if it has failed, one of those that follow tells."""
+        self._is_asked = False
 
     def next_n(self, n: int, timeout: float = 10.0) -> List[int]:
         """The next ``n`` ids, 1 to 1,000,000; those of one batch ascend.  Raises what next() does."""
@@ -158,10 +199,9 @@ class Prefetch(Blocking, Fetching):
         """Throws away the ids that are left, and closes the connection."""
         if not self._birth.is_here():
             raise forked(type(self).__name__)
-        with self._lock:
-            self._closed = True
-        self._executor.shutdown()
-        self._runner.close()
+        self._closed = True
+        self._ids.clear()
+        self._worker.close(CLOSE_WITHIN)
 
 
 class AsyncPrefetch(Awaited, Fetching):
@@ -181,37 +221,43 @@ class AsyncPrefetch(Awaited, Fetching):
     ) -> None:
         super().__init__(dsn, shard, generator, batch, expires)
         self._request: Optional[asyncio.Future[Any]] = None
-        self._close_runner: Optional[Callable[[], Any]] = None
-        self._send: Callable[[], asyncio.Future[Any]] = self._first_send
+        self._turn = asyncio.Lock()
+        self._runner: Optional[AsyncRunner] = None
+        self._worker = None if has_async() else self._make_worker()
 
-    def _first_send(self) -> asyncio.Future[Any]:
-        if has_async():
-            runner = AsyncRunner(self._parameters)
-            self._close_runner = runner.close
-            self._send = lambda: asyncio.ensure_future(runner.run(self._fetch()))
+    def _send(self) -> asyncio.Future[Any]:
+        """Makes a request.  Of two at once, as by a signal handler, the later has nothing to do."""
+        if self._worker is None:
+            request: asyncio.Future[Any] = asyncio.ensure_future(self._fetch_in_turn())
         else:
-            blocking = Runner(self._parameters)
-            self._close_runner = blocking.close
-            self._send = lambda: in_thread(lambda: blocking.run(self._fetch()))[1]
-        return self._send()
+            answer, request = answer_here()
+            self._worker.ask(self._fetch(), answer)
+        request.add_done_callback(_look_at)
+        return request
+
+    async def _fetch_in_turn(self) -> None:
+        async with self._turn:
+            if not self._closed:
+                if self._runner is None:
+                    self._runner = AsyncRunner(self._parameters)
+                await self._runner.run(self._fetch())
 
     async def next(self, timeout: float = 10.0) -> int:
         """The next id, as Prefetch.next(); it waits without holding up the event loop."""
         until = after(timeout)
         while True:
             self._check()
-            with self._lock:
-                id = self._take()
-            if self._is_low() and (self._request is None or self._request.done()):
-                self._request = self._send()
-                self._request.add_done_callback(_look_at)
+            id = self._take()
+            request = self._request
+            if self._is_low() and (request is None or request.done()):
+                request = self._request = self._send()
             if id is not None:
                 return id
-            assert self._request is not None
-            done, _ = await asyncio.wait([self._request], timeout=max(0.0, (until - boottime_ns()) / 1e9))
-            if not done:
-                raise self._no_answer(timeout)
-            self._request.result()
+            if request is not None:
+                done, _ = await asyncio.wait([request], timeout=max(0.0, (until - boottime_ns()) / 1e9))
+                if not done:
+                    raise self._no_answer(timeout)
+                request.result()
 
     async def next_n(self, n: int, timeout: float = 10.0) -> List[int]:
         """The next ``n`` ids, as Prefetch.next_n()."""
@@ -226,12 +272,14 @@ class AsyncPrefetch(Awaited, Fetching):
         if not self._birth.is_here():
             raise forked(type(self).__name__)
         self._closed = True
-        if self._request is not None:
-            await asyncio.wait([self._request])
-        if self._close_runner is not None:
-            closing = self._close_runner()
-            if closing is not None:
-                await closing
+        self._ids.clear()
+        if self._worker is not None:
+            answer, closed = answer_here()
+            self._worker.end(answer)
+            await closed
+        async with self._turn:
+            if self._runner is not None:
+                await self._runner.close()
 
 
 def _look_at(request: asyncio.Future[Any]) -> None:

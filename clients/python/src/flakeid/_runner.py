@@ -6,15 +6,23 @@ import asyncio
 import selectors
 import socket
 import threading
-from typing import Any, Callable, Dict, Generator, Optional, Tuple
+import time
+from queue import Empty, SimpleQueue
+from typing import Any, Callable, Dict, Generator, List, Optional, Tuple
 
 from ._driver import AsyncConnection, Connection
 from ._keeper import Command, Connect, Disconnect, Query, Sleep
 from ._process import boottime_ns
 
+# Takes the error, or None.
+Answer = Callable[[Optional[BaseException]], object]
 
-def in_thread(function: Callable[[], object]) -> Tuple[threading.Thread, "asyncio.Future[None]"]:
-    """Calls a function in a thread that ends with the process, for a coroutine to await."""
+# How long a Sleep is that fails, as for want of memory, in seconds
+_SLEEP_WITHOUT_NEWS = 1.0
+
+
+def answer_here() -> Tuple[Answer, "asyncio.Future[None]"]:
+    """What a thread may call, at most once with effect, and the future that is done by it."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
 
@@ -26,16 +34,26 @@ def in_thread(function: Callable[[], object]) -> Tuple[threading.Thread, "asynci
         else:
             done.set_exception(error)
 
+    def answer(error: Optional[BaseException]) -> None:
+        try:
+            loop.call_soon_threadsafe(set_done, error)
+        except RuntimeError:
+            pass  # the loop is closed
+
+    return answer, done
+
+
+def in_thread(function: Callable[[], object]) -> Tuple[threading.Thread, "asyncio.Future[None]"]:
+    """Calls a function in a thread that ends with the process, for a coroutine to await."""
+    answer, done = answer_here()
+
     def run() -> None:
         error: Optional[BaseException] = None
         try:
             function()
         except BaseException as raised:
             error = raised
-        try:
-            loop.call_soon_threadsafe(set_done, error)
-        except RuntimeError:
-            pass  # the loop is closed
+        answer(error)
 
     thread = threading.Thread(target=run, name="flakeid", daemon=True)
     thread.start()
@@ -55,7 +73,8 @@ class _Bell:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._is_rung = False
-        self._ends: Optional[Tuple[socket.socket, socket.socket]] = None
+        self._ends: Optional[Tuple[socket.socket, socket.socket]] = socket.socketpair()
+        self._ends[0].setblocking(False)
 
     def ring(self) -> None:
         with self._lock:
@@ -67,11 +86,8 @@ class _Bell:
         """Whether there is news of the connection whose file descriptor that is; -1 is none."""
         with self._lock:
             if self._ends is None:
-                self._ends = socket.socketpair()
-                self._ends[0].setblocking(False)
+                raise OSError("it was closed")
             ear = self._ends[0]
-            if self._is_rung:
-                seconds = 0.0
         with _Selector() as selector:
             selector.register(ear, selectors.EVENT_READ)
             if fileno >= 0:
@@ -82,7 +98,7 @@ class _Bell:
             try:
                 ear.recv(1)
             except BlockingIOError:
-                pass  # it was rung before there was a bell, or not at all
+                pass  # it was not rung
         return any(key.fd == fileno for key, _ in news)
 
     def close(self) -> None:
@@ -93,16 +109,21 @@ class _Bell:
 
 
 class Runner:
-    """Runs steps where it is called; the connection stays open from call to call."""
+    """Runs steps where it is called; the connection stays open from call to call.
 
-    def __init__(self, parameters: Dict[str, Any]) -> None:
+    What a Sleep needs is there from the start: steps that keep something must not end because there
+    is no file descriptor left.  Steps without one can do without.
+    """
+
+    def __init__(self, parameters: Dict[str, Any], sleeps: bool = True) -> None:
         self._parameters = parameters
         self._connection: Optional[Connection] = None
-        self._bell = _Bell()
+        self._bell = _Bell() if sleeps else None
 
     def wake(self) -> None:
         """Ends a Sleep."""
-        self._bell.ring()
+        if self._bell is not None:
+            self._bell.ring()
 
     def run(self, steps: Generator[Command, Any, Any]) -> Any:
         """Runs all steps, and returns what they return; an error of one is theirs to handle."""
@@ -128,16 +149,25 @@ class Runner:
             assert self._connection is not None
             return self._connection.query(command.sql, command.parameters)
         elif isinstance(command, Sleep):
-            connection = self._connection
-            fileno = -1 if connection is None else connection.fileno()
-            has_news = self._bell.wait((command.until - boottime_ns()) / 1e9, fileno)
-            if connection is not None and (fileno < 0 or has_news and connection.is_broken()):
-                self._disconnect()
-                return True
-            return False
+            try:
+                return self._sleep((command.until - boottime_ns()) / 1e9)
+            except Exception:
+                time.sleep(_SLEEP_WITHOUT_NEWS)
+                return False
         elif isinstance(command, Disconnect):
             self._disconnect()
         return None
+
+    def _sleep(self, seconds: float) -> bool:
+        """Whether the connection was there, and is not any more."""
+        assert self._bell is not None
+        connection = self._connection
+        fileno = -1 if connection is None else connection.fileno()
+        has_news = self._bell.wait(seconds, fileno)
+        if connection is not None and (fileno < 0 or has_news and connection.is_broken()):
+            self._disconnect()
+            return True
+        return False
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -146,7 +176,79 @@ class Runner:
 
     def close(self) -> None:
         self._disconnect()
-        self._bell.close()
+        if self._bell is not None:
+            self._bell.close()
+
+
+class Worker:
+    """Runs steps that are asked for, one after the other, in a thread of its own.
+
+    It can be asked in a signal handler or a finalizer, whatever that interrupts, also asking: there
+    is no lock, put() of a SimpleQueue is made for this, and no thread is started then.
+    """
+
+    def __init__(self, parameters: Dict[str, Any]) -> None:
+        self._runner = Runner(parameters, sleeps=False)
+        self._requests: SimpleQueue[Tuple[Optional[Generator[Command, Any, Any]], Answer]] = SimpleQueue()
+        self._ends = False
+        self._has_ended = False
+        self._thread = threading.Thread(target=self._run, name="flakeid", daemon=True)
+        self._thread.start()
+
+    def is_here(self) -> bool:
+        """Whether its thread is the one that asks this: it would wait for itself."""
+        return threading.get_ident() == self._thread.ident
+
+    def ask(self, steps: Optional[Generator[Command, Any, Any]], answer: Answer) -> None:
+        """Has steps run.  Where others are under way, their outcome is the answer."""
+        self._requests.put((steps, answer))
+        if self._has_ended:  # looked at after put(), as the thread looks for requests after it is set
+            answer(None)
+
+    def end(self, answer: Answer = lambda error: None) -> None:
+        """Closes the connection, and answers then, or after what is under way."""
+        self._ends = True
+        self.ask(None, answer)
+
+    def close(self, seconds: float) -> None:
+        """The same, and waits so long for it, unless that would be for its own thread."""
+        answer: SimpleQueue[Optional[BaseException]] = SimpleQueue()
+        self.end(answer.put)
+        if not self.is_here():
+            try:
+                answer.get(timeout=seconds)
+            except Empty:
+                pass
+
+    def _run(self) -> None:
+        answers: List[Answer] = []
+        try:
+            while not self._ends:
+                steps, answer = self._requests.get()
+                answers.append(answer)
+                error = None
+                try:
+                    if steps is not None and not self._ends:
+                        self._runner.run(steps)
+                except Exception as raised:
+                    error = raised
+                answers += self._waiting()
+                while answers and not self._ends:
+                    answers.pop(0)(error)
+                del steps, answer, error  # which lead to who has asked
+            self._runner.close()
+        finally:
+            self._has_ended = True
+            for answer in answers + self._waiting():
+                answer(None)
+
+    def _waiting(self) -> List[Answer]:
+        answers = []
+        try:
+            while True:
+                answers.append(self._requests.get_nowait()[1])
+        except Empty:
+            return answers
 
 
 class AsyncRunner:
@@ -189,7 +291,11 @@ class AsyncRunner:
             assert self._connection is not None
             return await self._connection.query(command.sql, command.parameters)
         elif isinstance(command, Sleep):
-            return await self._sleep((command.until - boottime_ns()) / 1e9)
+            try:
+                return await self._sleep((command.until - boottime_ns()) / 1e9)
+            except Exception:
+                await asyncio.sleep(_SLEEP_WITHOUT_NEWS)
+                return False
         elif isinstance(command, Disconnect):
             await self.close()
         return None
