@@ -238,6 +238,8 @@ CREATE SCHEMA calm;
 CREATE FUNCTION calm.of_int(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+CREATE FUNCTION calm.differ(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 <> $2;
+CREATE OPERATOR calm.= (LEFTARG = int, RIGHTARG = int, FUNCTION = calm.differ);
 CREATE DOMAIN unlucky AS int NOT NULL CHECK (VALUE <> 13);
 CREATE TABLE tried (n int GENERATED ALWAYS AS IDENTITY, commands text);
 INSERT INTO tried (commands) VALUES
@@ -279,6 +281,23 @@ INSERT INTO tried (commands) VALUES
     ('CREATE VIEW v AS SELECT repeat(''x'', id) FROM t'),
     ('CREATE VIEW v AS SELECT id + 1 AS more FROM t; CREATE VIEW w AS SELECT calm.of_int(more) FROM v'),
     ('CREATE VIEW v AS SELECT q.id FROM (SELECT calm.either(id) AS id FROM t) AS q'),
+    -- what names both functions before and afterwards
+    ('CREATE VIEW v AS SELECT calm.either(id) AS x, calm.either(id::bigint) AS y, calm.either(a) AS z FROM t'),
+    ('CREATE INDEX i ON t ((calm.either(id) + calm.either(id::bigint) + calm.either(a)))'),
+    ('CREATE INDEX i ON t ((calm.either(id) + calm.either(a))) WHERE calm.either(id::bigint) > 0'),
+    ('ALTER TABLE t ADD CONSTRAINT c CHECK (calm.either(id) > calm.either(id::bigint) + calm.either(a))'),
+    ('CREATE STATISTICS s ON (calm.either(id) + calm.either(id::bigint) + calm.either(a)), a FROM t'),
+    -- an operator that is not written down with its schema, and is there once more
+    ('SET LOCAL search_path = calm, pg_catalog; CREATE VIEW kept.v AS SELECT id, a IS DISTINCT FROM 5 AS x, a = 5 AS y FROM kept.t; SET LOCAL search_path = kept, public'),
+    -- rows of functions, and fields of rows
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT calm.either(id) FROM all_t()'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
+      CREATE VIEW v AS SELECT calm.either(x) FROM ROWS FROM (generate_series(1, 2), all_t(), all_t()) WITH ORDINALITY AS r (n, id, a, x)'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT id FROM all_t() AS r FULL JOIN all_t() AS s USING (id);
+      CREATE VIEW w AS SELECT calm.either(id) FROM v'),
+    ('CREATE VIEW v AS SELECT calm.either(((SELECT t FROM t LIMIT 1)).id)'),
+    ('CREATE VIEW v AS SELECT calm.either((r[1]).id) FROM (SELECT array_agg(t) AS r FROM t) AS q'),
+    ('CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT calm.either((q).id) FROM (SELECT v AS q FROM v) AS r'),
     ('ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME n); CREATE TABLE r (x int DEFAULT nextval(''n''))'),
     ('CREATE TABLE up (id int); ALTER TABLE t INHERIT up'),
     ('DROP TABLE t; CREATE TABLE t (id serial, a int) PARTITION BY LIST (a); CREATE TABLE p PARTITION OF t DEFAULT; CREATE INDEX ON ONLY t (id)'),
@@ -412,4 +431,23 @@ SELECT count(*) > 0 FROM flake_migrate('merged_a', 'id', 5);
 SELECT attrelid::regclass, atttypid::regtype FROM pg_attribute WHERE attname = 'id' AND attrelid IN ('merged_v'::regclass, 'merged_w'::regclass) ORDER BY 1;
 DROP TABLE merged_a, merged_b CASCADE;
 DROP FUNCTION merged_f(int), merged_f(bigint);
+RESET client_min_messages;
+
+-- Rows of functions and fields of rows, and what is the same before and afterwards
+SET client_min_messages = warning;
+CREATE TABLE rows_t (id serial PRIMARY KEY, n int);
+INSERT INTO rows_t (n) VALUES (7);
+CREATE FUNCTION rows_f() RETURNS SETOF rows_t LANGUAGE sql AS 'TABLE rows_t';
+CREATE FUNCTION rows_either(int) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'int'$$;
+CREATE FUNCTION rows_either(bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'bigint'$$;
+CREATE VIEW rows_v AS SELECT r.id, (rows_f()).id AS of_list, ((SELECT t FROM rows_t t)).id AS of_query, (a[1]).id AS of_array,
+    rows_either(r.n) AS int, rows_either(o) AS bigint
+    FROM ROWS FROM (generate_series(1, 1), rows_f()) WITH ORDINALITY AS r (i, id, n, o), (SELECT array_agg(t) AS a FROM rows_t t) AS s;
+CREATE VIEW rows_w AS SELECT id + 1 AS more, rows_v.* FROM rows_v;
+TABLE rows_w;
+SELECT count(*) > 0 FROM flake_migrate('rows_t', 'id', 5);
+TABLE rows_w;
+SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'rows_w'::regclass AND attnum > 0 ORDER BY attnum;
+DROP TABLE rows_t CASCADE;
+DROP FUNCTION rows_either(int), rows_either(bigint);
 RESET client_min_messages;

@@ -10,7 +10,7 @@ BEGIN
     SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
     FROM unnest(relations, attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
-    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(relations, attributes, views) AS d LOOP
+    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(ticket, relations, attributes, views) AS d LOOP
         -- What is evaluated at once must not come to mean something else by then.
         SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS object, u.stranger INTO problem
         FROM pg_depend d
@@ -29,7 +29,7 @@ BEGIN
         BEGIN
             SELECT r.result_types, r.named INTO meaning
             FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
-            meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
+            meant := CASE WHEN meaning.named <> definition.named
                           THEN 'A name in its definition would come to mean something else.' END;
         EXCEPTION
             WHEN insufficient_privilege THEN

@@ -178,14 +178,14 @@ BEGIN
                         SELECT oid FROM heir);
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
-        named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
+        named := @extschema@._flake_named_by(ticket, tables, coalesce(views, '{}'));
         -- All that is known to be needed is locked.  A type can have been made this moment.
 \i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         PERFORM set_config('lock_timeout', lock_timeout, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
-        FULL JOIN jsonb_each(@extschema@._flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
+        FULL JOIN jsonb_each(@extschema@._flake_named_by(ticket, tables, view_names::regclass[]::oid[])) AS a USING (key)
         WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',

@@ -1,0 +1,179 @@
+/*-------------------------------------------------------------------------
+ *
+ * named.c
+ *	  What a query or an expression names: functions, operators, types.
+ *
+ * A definition that is read again as text must mean what it has meant.  So what
+ * it names is listed in the order of the tree, with repetitions, before and
+ * afterwards.  pg_depend would not do: of a definition with f(int) and f(bigint)
+ * it has both, whichever of them is called with which column.
+ *
+ * What is PostgreSQL's own is left out, since it comes and goes: a column that is
+ * a bigint already is not cast to one.  For the same reason a tree that was parsed
+ * and one that was written down and parsed again must give the same list.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
+#include "trust/named.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(flake_named);
+
+static bool add_named(Node *node, List **named);
+
+static void
+add(List **named, Oid object)
+{
+	if (object >= FirstUnpinnedObjectId)
+		*named = lappend_oid(*named, object);
+}
+
+static void
+add_all(List **named, List *objects)
+{
+	ListCell   *cell;
+
+	foreach(cell, objects)
+		add(named, lfirst_oid(cell));
+}
+
+/*
+ * The elements of an array that are cast together.  Written down and parsed again,
+ * each of them is cast by itself.
+ */
+static void
+add_elements(ArrayExpr * array, Expr *cast, List **named)
+{
+	ListCell   *cell;
+
+	foreach(cell, array->elements)
+	{
+		Node	   *element = lfirst(cell);
+
+		check_stack_depth();
+		if (array->multidims && IsA(element, ArrayExpr))
+			add_elements((ArrayExpr *) element, cast, named);
+		else
+		{
+			(void) add_named((Node *) cast, named);
+			(void) add_named(element, named);
+		}
+	}
+}
+
+static bool
+add_named(Node *node, List **named)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			add(named, ((FuncExpr *) node)->funcid);
+			break;
+		case T_Aggref:
+			add(named, ((Aggref *) node)->aggfnoid);
+			break;
+		case T_WindowFunc:
+			add(named, ((WindowFunc *) node)->winfnoid);
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			add(named, ((OpExpr *) node)->opno);
+			break;
+		case T_ScalarArrayOpExpr:
+			add(named, ((ScalarArrayOpExpr *) node)->opno);
+			break;
+		case T_RowCompareExpr:
+			add_all(named, ((RowCompareExpr *) node)->opnos);
+			break;
+		case T_RelabelType:
+			add(named, ((RelabelType *) node)->resulttype);
+			break;
+		case T_CoerceViaIO:
+			add(named, ((CoerceViaIO *) node)->resulttype);
+			break;
+		case T_ArrayCoerceExpr:
+			{
+				ArrayCoerceExpr *cast = (ArrayCoerceExpr *) node;
+
+				if (!IsA(cast->arg, ArrayExpr))
+					break;
+				add_elements((ArrayExpr *) cast->arg, cast->elemexpr, named);
+				return false;
+			}
+		case T_SortGroupClause:
+			add(named, ((SortGroupClause *) node)->eqop);
+			add(named, ((SortGroupClause *) node)->sortop);
+			return false;
+		case T_WindowClause:
+			add(named, ((WindowClause *) node)->startInRangeFunc);
+			add(named, ((WindowClause *) node)->endInRangeFunc);
+			break;
+		case T_SetOperationStmt:
+			add_all(named, ((SetOperationStmt *) node)->colTypes);
+			(void) add_named((Node *) ((SetOperationStmt *) node)->groupClauses,
+							 named);
+			break;
+		case T_CTECycleClause:
+			add(named, ((CTECycleClause *) node)->cycle_mark_neop);
+			break;
+		case T_TableSampleClause:
+			add(named, ((TableSampleClause *) node)->tsmhandler);
+			break;
+		case T_Query:
+			return query_tree_walker((Query *) node, add_named, named,
+									 QTW_EXAMINE_SORTGROUP);
+		default:
+			break;
+	}
+	return expression_tree_walker(node, add_named, named);
+}
+
+Datum
+flake_array_of_oids(List *oids)
+{
+	Datum	   *datums = palloc(Max(list_length(oids), 1) * sizeof(Datum));
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, oids)
+		datums[count++] = ObjectIdGetDatum(lfirst_oid(cell));
+	return PointerGetDatum(construct_array(datums, count, OIDOID, sizeof(Oid),
+										   true, TYPALIGN_INT));
+}
+
+Datum
+flake_named_in(Node *tree)
+{
+	List	   *named = NIL;
+
+	(void) add_named(tree, &named);
+	return flake_array_of_oids(named);
+}
+
+/*
+ * _flake_named(tree pg_node_tree) returns oid[]
+ *
+ * Of a definition as PostgreSQL keeps it.  Only PostgreSQL makes such values.
+ */
+Datum
+flake_named(PG_FUNCTION_ARGS)
+{
+	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	PG_RETURN_DATUM(flake_named_in(stringToNode(tree)));
+}
