@@ -240,6 +240,14 @@ CREATE FUNCTION calm.either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
 CREATE FUNCTION calm.differ(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 <> $2;
 CREATE OPERATOR calm.= (LEFTARG = int, RIGHTARG = int, FUNCTION = calm.differ);
+CREATE TYPE calm.number;
+CREATE FUNCTION calm.number_in(cstring) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int8in';
+CREATE FUNCTION calm.number_out(calm.number) RETURNS cstring IMMUTABLE STRICT LANGUAGE internal AS 'int8out';
+CREATE TYPE calm.number (INPUT = calm.number_in, OUTPUT = calm.number_out, LIKE = bigint, CATEGORY = 'N');
+CREATE FUNCTION calm.number(int) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int48';
+CREATE FUNCTION calm.number(bigint) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int8inc';
+CREATE CAST (int AS calm.number) WITH FUNCTION calm.number(int) AS IMPLICIT;
+CREATE CAST (bigint AS calm.number) WITH FUNCTION calm.number(bigint) AS IMPLICIT;
 CREATE DOMAIN unlucky AS int NOT NULL CHECK (VALUE <> 13);
 CREATE TABLE tried (n int GENERATED ALWAYS AS IDENTITY, commands text);
 INSERT INTO tried (commands) VALUES
@@ -270,6 +278,14 @@ INSERT INTO tried (commands) VALUES
     ('SET LOCAL client_min_messages = error; CREATE PUBLICATION flake_p FOR TABLE t (id)'),
     ('SET LOCAL client_min_messages = error; CREATE PUBLICATION flake_p FOR TABLE t WHERE (id > 0)'),
     ('CREATE INDEX i ON t USING brin (id int4_minmax_multi_ops)'),
+    ('CREATE INDEX i ON t USING brin (a, (a + 1) int4_minmax_multi_ops, (id + 1) int4_minmax_multi_ops)'),
+    ('CREATE VIEW v AS SELECT id FROM t; REVOKE USAGE ON TYPE v FROM PUBLIC'),
+    ('CREATE VIEW v AS SELECT ''(1,2)''::t AS r'),
+    ('CREATE VIEW v AS SELECT a FROM json_populate_recordset(NULL::t, ''[]'')'),
+    ('CREATE DOMAIN r AS t CHECK (VALUE <> ROW(1, 2)::t)'),
+    ('CREATE TABLE r (x int DEFAULT (''(1,2)''::t).a)'),
+    ('CREATE FUNCTION f(t DEFAULT ''(1,2)'') RETURNS int LANGUAGE sql AS ''SELECT 1'''),
+    ('CREATE FUNCTION f() RETURNS text LANGUAGE sql RETURN ROW(1, 2)::t::text'),
     ('CREATE INDEX i ON t ((id + 1)); ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s OWNER TO flake_other'),
@@ -289,6 +305,8 @@ INSERT INTO tried (commands) VALUES
     ('CREATE STATISTICS s ON (calm.either(id) + calm.either(id::bigint) + calm.either(a)), a FROM t'),
     -- an operator that is not written down with its schema, and is there once more
     ('SET LOCAL search_path = calm, pg_catalog; CREATE VIEW kept.v AS SELECT id, a IS DISTINCT FROM 5 AS x, a = 5 AS y FROM kept.t; SET LOCAL search_path = kept, public'),
+    -- a cast that no definition names: of what UNION puts together
+    ('CREATE VIEW v AS SELECT id FROM t UNION ALL SELECT calm.number ''7'''),
     -- rows of functions, and fields of rows
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT calm.either(id) FROM all_t()'),
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
@@ -443,7 +461,9 @@ CREATE FUNCTION rows_either(bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$SEL
 CREATE VIEW rows_v AS SELECT r.id, (rows_f()).id AS of_list, ((SELECT t FROM rows_t t)).id AS of_query, (a[1]).id AS of_array,
     rows_either(r.n) AS int, rows_either(o) AS bigint
     FROM ROWS FROM (generate_series(1, 1), rows_f()) WITH ORDINALITY AS r (i, id, n, o), (SELECT array_agg(t) AS a FROM rows_t t) AS s;
-CREATE VIEW rows_w AS SELECT id + 1 AS more, rows_v.* FROM rows_v;
+CREATE VIEW rows_w AS SELECT id + 1 AS more, '{}'::rows_v[] AS none, '(1,2)'::rows_t AS constant, rows_v.* FROM rows_v;
+CREATE FUNCTION rows_g(rows_t) RETURNS int LANGUAGE sql AS 'SELECT $1.n';
+CREATE INDEX rows_i ON rows_t USING brin ((id + 1), (n + 1) int4_minmax_multi_ops);
 TABLE rows_w;
 SELECT count(*) > 0 FROM flake_migrate('rows_t', 'id', 5);
 TABLE rows_w;

@@ -25,9 +25,11 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "nodes/primnodes.h"
+#include "parser/parse_coerce.h"
 #include "trust/named.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(flake_named);
 
@@ -69,6 +71,56 @@ add_elements(ArrayExpr * array, Expr *cast, List **named)
 		{
 			(void) add_named((Node *) cast, named);
 			(void) add_named(element, named);
+		}
+	}
+}
+
+/* The function that casts what UNION and the like put together.  The planner adds it. */
+static void
+add_cast(Oid from, Oid to, List **named)
+{
+	Oid			function = InvalidOid;
+	CoercionPathType path;
+
+	if (from == to)
+		return;
+	path = find_coercion_pathway(to, from, COERCION_IMPLICIT, &function);
+	if (path == COERCION_PATH_ARRAYCOERCE)
+		add_cast(get_element_type(getBaseType(from)), get_element_type(getBaseType(to)), named);
+	else if (path == COERCION_PATH_FUNC)
+		add(named, function);
+}
+
+static void
+add_casts(Query *query, Node *operation, List *types, List **named)
+{
+	ListCell   *from;
+	ListCell   *to;
+
+	check_stack_depth();
+	if (IsA(operation, SetOperationStmt))
+	{
+		SetOperationStmt *set = (SetOperationStmt *) operation;
+
+		forboth(from, set->colTypes, to, types)
+			add_cast(lfirst_oid(from), lfirst_oid(to), named);
+		add_casts(query, set->larg, set->colTypes, named);
+		add_casts(query, set->rarg, set->colTypes, named);
+	}
+	else
+	{
+		Index		number = castNode(RangeTblRef, operation)->rtindex;
+		Query	   *part = list_nth_node(RangeTblEntry, query->rtable, number - 1)->subquery;
+
+		to = list_head(types);
+		foreach(from, part->targetList)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, from);
+
+			if (entry->resjunk || to == NULL)
+				continue;
+			add_cast(exprType((Node *) entry->expr), lfirst_oid(to), named);
+			to = lnext(types, to);
 		}
 	}
 }
@@ -135,6 +187,10 @@ add_named(Node *node, List **named)
 			add(named, ((TableSampleClause *) node)->tsmhandler);
 			break;
 		case T_Query:
+			if (((Query *) node)->setOperations != NULL)
+				add_casts((Query *) node, ((Query *) node)->setOperations,
+						  ((SetOperationStmt *) ((Query *) node)->setOperations)->colTypes,
+						  named);
 			return query_tree_walker((Query *) node, add_named, named,
 									 QTW_EXAMINE_SORTGROUP);
 		default:

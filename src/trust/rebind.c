@@ -174,7 +174,13 @@ forget_constants(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
-		((A_Const *) ((TypeCast *) node)->arg)->isnull = true;
+	{
+		A_Const    *constant = (A_Const *) ((TypeCast *) node)->arg;
+
+		/* A number has a type already, and goes through functions of casts. */
+		if (!constant->isnull && IsA(&constant->val, String))
+			constant->isnull = true;
+	}
 
 	/* The walker leaves this clause out. */
 	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)

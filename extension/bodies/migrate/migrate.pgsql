@@ -139,6 +139,7 @@ BEGIN
         JOIN pg_rewrite w ON w.ev_class = c.oid
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
         JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+         AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typrelid = ANY (views))
         CROSS JOIN LATERAL @extschema@._flake_type_owner(t.oid, caller) AS u (stranger)
         WHERE u.stranger IS NOT NULL
         LIMIT 1;

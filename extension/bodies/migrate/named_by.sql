@@ -14,11 +14,7 @@
                @extschema@._flake_named(stxexprs)
         FROM pg_statistic_ext WHERE stxrelid = ANY (relations) AND stxexprs IS NOT NULL
     ), view_type (oid, name) AS (
-        SELECT t.oid, format('type of view %s', v::regclass)
-        FROM unnest(views) AS v JOIN pg_type t ON t.typrelid = v
-        UNION ALL
-        SELECT t.typarray, format('array of view %s', v::regclass)
-        FROM unnest(views) AS v JOIN pg_type t ON t.typrelid = v
+        SELECT t.oid, format('type of view %s', v::regclass) FROM unnest(views) AS v JOIN pg_type t ON t.typrelid = v
     )
     -- All that they name; and in which order, as two of a name can change places
     SELECT coalesce(jsonb_object_agg(n.what, jsonb_build_array(a.names, o.names)), '{}')
@@ -35,10 +31,13 @@
         LEFT JOIN view_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
         LEFT JOIN pg_opclass p ON d.refclassid = 'pg_opclass'::regclass AND p.oid = d.refobjid
         WHERE d.classid = n.classid AND d.objid = n.objid
-          -- nor are indexes and constraints the same ones
+          -- nor are indexes and constraints the same ones; and the elements of an array
+          -- are cast as a whole, or each by itself
+          AND NOT EXISTS (SELECT FROM pg_type y WHERE d.refclassid = 'pg_type'::regclass AND y.oid = d.refobjid AND y.typcategory = 'A')
           AND d.refclassid <> 'pg_constraint'::regclass
           AND (d.refclassid <> 'pg_class'::regclass OR n.classid = 'pg_rewrite'::regclass)) AS a (names)
     CROSS JOIN LATERAL (
         SELECT jsonb_agg(coalesce(t.name, u.oid::text) ORDER BY u.i)
         FROM unnest(n.named) WITH ORDINALITY AS u (oid, i)
-        LEFT JOIN view_type t ON t.oid = u.oid) AS o (names)
+        LEFT JOIN pg_type y ON y.oid = u.oid
+        LEFT JOIN view_type t ON t.oid IN (u.oid, nullif(y.typelem, 0))) AS o (names)
