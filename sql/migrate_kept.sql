@@ -307,6 +307,11 @@ INSERT INTO tried (commands) VALUES
     ('SET LOCAL search_path = calm, pg_catalog; CREATE VIEW kept.v AS SELECT id, a IS DISTINCT FROM 5 AS x, a = 5 AS y FROM kept.t; SET LOCAL search_path = kept, public'),
     -- a cast that no definition names: of what UNION puts together
     ('CREATE VIEW v AS SELECT id FROM t UNION ALL SELECT calm.number ''7'''),
+    -- rows whose columns PostgreSQL does not look at
+    ('CREATE VIEW v AS SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
+      CREATE VIEW v AS SELECT (q.r).id FROM (SELECT r FROM all_t() WITH ORDINALITY AS r (id)) AS q'),
+    ('CREATE FUNCTION f() RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r; END'),
     -- rows of functions, and fields of rows
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT calm.either(id) FROM all_t()'),
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
@@ -463,6 +468,7 @@ CREATE VIEW rows_v AS SELECT r.id, (rows_f()).id AS of_list, ((SELECT t FROM row
     FROM ROWS FROM (generate_series(1, 1), rows_f()) WITH ORDINALITY AS r (i, id, n, o), (SELECT array_agg(t) AS a FROM rows_t t) AS s;
 CREATE VIEW rows_w AS SELECT id + 1 AS more, '{}'::rows_v[] AS none, '(1,2)'::rows_t AS constant, rows_v.* FROM rows_v;
 CREATE FUNCTION rows_g(rows_t) RETURNS int LANGUAGE sql AS 'SELECT $1.n';
+CREATE VIEW rows_x AS SELECT row_to_json(q) FROM (SELECT n FROM rows_t) AS q;
 CREATE INDEX rows_i ON rows_t USING brin ((id + 1), (n + 1) int4_minmax_multi_ops);
 TABLE rows_w;
 SELECT count(*) > 0 FROM flake_migrate('rows_t', 'id', 5);

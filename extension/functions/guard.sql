@@ -105,6 +105,14 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_named(pg_node_tree) IS
 'the functions, operators and types outside of PostgreSQL that a definition names, in its order, each as often as it is named; for functions of flakeid';
 
+CREATE FUNCTION @extschema@._flake_has_record(tree pg_node_tree)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_has_record'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_has_record(pg_node_tree) IS
+'whether a definition has a row of a join or of several functions as a whole; for functions of flakeid';
+
 -- Anybody may call it: it does no more than SET ROLE would allow.
 CREATE FUNCTION @extschema@._flake_execute_as(role oid, command text)
 RETURNS void

@@ -52,6 +52,16 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_definitions(@extschema@._flake_ticket, oid[], name[], oid[]) IS
 'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and its _flake_named(); for functions of flakeid';
 
+CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[], OUT object text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+\i bodies/migrate/record_of.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_record_of(oid[], oid[]) IS
+'what has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; for functions of flakeid';
+
 -- The steps of flake_migrate(), of which each is a function
 
 CREATE FUNCTION @extschema@._flake_migrate_columns(ticket @extschema@._flake_ticket, targets oid[], columns name[],

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 
 PG_FUNCTION_INFO_V1(flake_named);
+PG_FUNCTION_INFO_V1(flake_has_record);
 
 static bool add_named(Node *node, List **named);
 
@@ -232,4 +233,51 @@ flake_named(PG_FUNCTION_ARGS)
 	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
 
 	PG_RETURN_DATUM(flake_named_in(stringToNode(tree)));
+}
+
+/*
+ * Whether a tree has a row of a join or of several functions as a whole; within
+ * queries, the innermost first.
+ */
+static bool
+has_record(Node *node, List **queries)
+{
+	bool		found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+		RangeTblEntry *rte;
+
+		if (var->varattno != InvalidAttrNumber || var->vartype != RECORDOID ||
+			(int) var->varlevelsup >= list_length(*queries))
+			return false;
+		rte = list_nth_node(RangeTblEntry,
+							list_nth_node(Query, *queries, var->varlevelsup)->rtable,
+							var->varno - 1);
+		return rte->rtekind == RTE_JOIN || rte->rtekind == RTE_FUNCTION;
+	}
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, has_record, queries);
+	*queries = lcons(node, *queries);
+	found = query_tree_walker((Query *) node, has_record, queries, 0);
+	*queries = list_delete_first(*queries);
+	return found;
+}
+
+/*
+ * _flake_has_record(tree pg_node_tree) returns boolean
+ *
+ * Which columns are in such a row is not in pg_depend, and their types are not looked
+ * at when the row is made.
+ */
+Datum
+flake_has_record(PG_FUNCTION_ARGS)
+{
+	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	List	   *queries = NIL;
+
+	PG_RETURN_BOOL(has_record(stringToNode(tree), &queries));
 }

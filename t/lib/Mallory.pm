@@ -327,6 +327,18 @@ my %arguments = (
 			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
 		]
 	],
+	'_flake_has_record(pg_node_tree)' => [
+		[
+			'(SELECT r.ev_action FROM pg_catalog.pg_rewrite r'
+			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
+		]
+	],
+	'_flake_record_of(oid[], oid[])' => [
+		[
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
+		]
+	],
 	'_flake_named_by(_flake_ticket, oid[], oid[])' => [
 		map {
 			[

@@ -129,6 +129,13 @@ BEGIN
     FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                     CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
     IF NOT FOUND THEN
+        SELECT format('The %s has rows of a join or of several functions as a whole in its definition.', r.object) AS detail,
+               'Change that, or drop it, before.' AS hint
+        INTO problem
+        FROM @extschema@._flake_record_of(coalesce(all_relations, '{}'), coalesce(views, '{}')) AS r
+        WHERE r.object IS NOT NULL;
+    END IF;
+    IF NOT FOUND THEN
         -- To read a constant of a type can be to execute a check of a domain; and what
         -- is executed meanwhile can put a domain in its place.
         SELECT format('View %s has a type in it whose owner, role "%s", can put another in its place, with a check.', c.oid::regclass, u.stranger) AS detail,
