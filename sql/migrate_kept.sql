@@ -477,3 +477,29 @@ SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'rows_w'::r
 DROP TABLE rows_t CASCADE;
 DROP FUNCTION rows_either(int), rows_either(bigint);
 RESET client_min_messages;
+
+-- Names that change places while the table is rewritten
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE TABLE swap_t (id serial, n int);
+INSERT INTO swap_t (n) VALUES (1);
+CREATE FUNCTION swap_1(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+CREATE FUNCTION swap_2(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2';
+CREATE VIEW swap_v AS SELECT id, swap_1(n), swap_2(n) FROM swap_t;
+CREATE FUNCTION swap(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF to_regclass('public.swap_v') IS NULL AND to_regproc('public.swap_1_2') IS NULL THEN
+        ALTER FUNCTION public.swap_1 RENAME TO swap_1_2;
+        ALTER FUNCTION public.swap_2 RENAME TO swap_1;
+        ALTER FUNCTION public.swap_1_2 RENAME TO swap_2;
+    END IF;
+    RETURN n;
+END
+$$;
+CREATE INDEX ON swap_t (swap(n));
+ALTER FUNCTION swap VOLATILE;
+SELECT count(*) FROM flake_migrate('swap_t', 'id', 5);
+TABLE swap_v;
+DROP TABLE swap_t CASCADE;
+DROP FUNCTION swap_1, swap_2, swap;
+RESET client_min_messages;
