@@ -100,6 +100,7 @@ OBJS = \
 	src/trust/execute.o \
 	src/trust/known.o \
 	src/trust/rebind.o \
+	src/trust/named.o \
 	src/trust/copy_index.o \
 	src/trust/hypertable.o \
 	src/trust/distributed.o \

@@ -238,6 +238,16 @@ CREATE SCHEMA calm;
 CREATE FUNCTION calm.of_int(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+CREATE FUNCTION calm.differ(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 <> $2;
+CREATE OPERATOR calm.= (LEFTARG = int, RIGHTARG = int, FUNCTION = calm.differ);
+CREATE TYPE calm.number;
+CREATE FUNCTION calm.number_in(cstring) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int8in';
+CREATE FUNCTION calm.number_out(calm.number) RETURNS cstring IMMUTABLE STRICT LANGUAGE internal AS 'int8out';
+CREATE TYPE calm.number (INPUT = calm.number_in, OUTPUT = calm.number_out, LIKE = bigint, CATEGORY = 'N');
+CREATE FUNCTION calm.number(int) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int48';
+CREATE FUNCTION calm.number(bigint) RETURNS calm.number IMMUTABLE STRICT LANGUAGE internal AS 'int8inc';
+CREATE CAST (int AS calm.number) WITH FUNCTION calm.number(int) AS IMPLICIT;
+CREATE CAST (bigint AS calm.number) WITH FUNCTION calm.number(bigint) AS IMPLICIT;
 CREATE DOMAIN unlucky AS int NOT NULL CHECK (VALUE <> 13);
 CREATE TABLE tried (n int GENERATED ALWAYS AS IDENTITY, commands text);
 INSERT INTO tried (commands) VALUES
@@ -268,6 +278,14 @@ INSERT INTO tried (commands) VALUES
     ('SET LOCAL client_min_messages = error; CREATE PUBLICATION flake_p FOR TABLE t (id)'),
     ('SET LOCAL client_min_messages = error; CREATE PUBLICATION flake_p FOR TABLE t WHERE (id > 0)'),
     ('CREATE INDEX i ON t USING brin (id int4_minmax_multi_ops)'),
+    ('CREATE INDEX i ON t USING brin (a, (a + 1) int4_minmax_multi_ops, (id + 1) int4_minmax_multi_ops)'),
+    ('CREATE VIEW v AS SELECT id FROM t; REVOKE USAGE ON TYPE v FROM PUBLIC'),
+    ('CREATE VIEW v AS SELECT ''(1,2)''::t AS r'),
+    ('CREATE VIEW v AS SELECT a FROM json_populate_recordset(NULL::t, ''[]'')'),
+    ('CREATE DOMAIN r AS t CHECK (VALUE <> ROW(1, 2)::t)'),
+    ('CREATE TABLE r (x int DEFAULT (''(1,2)''::t).a)'),
+    ('CREATE FUNCTION f(t DEFAULT ''(1,2)'') RETURNS int LANGUAGE sql AS ''SELECT 1'''),
+    ('CREATE FUNCTION f() RETURNS text LANGUAGE sql RETURN ROW(1, 2)::t::text'),
     ('CREATE INDEX i ON t ((id + 1)); ALTER INDEX i ALTER COLUMN 1 SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s SET STATISTICS 5'),
     ('CREATE STATISTICS s ON id, a FROM t; ALTER STATISTICS s OWNER TO flake_other'),
@@ -279,6 +297,30 @@ INSERT INTO tried (commands) VALUES
     ('CREATE VIEW v AS SELECT repeat(''x'', id) FROM t'),
     ('CREATE VIEW v AS SELECT id + 1 AS more FROM t; CREATE VIEW w AS SELECT calm.of_int(more) FROM v'),
     ('CREATE VIEW v AS SELECT q.id FROM (SELECT calm.either(id) AS id FROM t) AS q'),
+    -- what names both functions before and afterwards
+    ('CREATE VIEW v AS SELECT calm.either(id) AS x, calm.either(id::bigint) AS y, calm.either(a) AS z FROM t'),
+    ('CREATE INDEX i ON t ((calm.either(id) + calm.either(id::bigint) + calm.either(a)))'),
+    ('CREATE INDEX i ON t ((calm.either(id) + calm.either(a))) WHERE calm.either(id::bigint) > 0'),
+    ('ALTER TABLE t ADD CONSTRAINT c CHECK (calm.either(id) > calm.either(id::bigint) + calm.either(a))'),
+    ('CREATE STATISTICS s ON (calm.either(id) + calm.either(id::bigint) + calm.either(a)), a FROM t'),
+    -- an operator that is not written down with its schema, and is there once more
+    ('SET LOCAL search_path = calm, pg_catalog; CREATE VIEW kept.v AS SELECT id, a IS DISTINCT FROM 5 AS x, a = 5 AS y FROM kept.t; SET LOCAL search_path = kept, public'),
+    -- a cast that no definition names: of what UNION puts together
+    ('CREATE VIEW v AS SELECT id FROM t UNION ALL SELECT calm.number ''7'''),
+    -- rows whose columns PostgreSQL does not look at
+    ('CREATE VIEW v AS SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
+      CREATE VIEW v AS SELECT (q.r).id FROM (SELECT r FROM all_t() WITH ORDINALITY AS r (id)) AS q'),
+    ('CREATE FUNCTION f() RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r; END'),
+    -- rows of functions, and fields of rows
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT calm.either(id) FROM all_t()'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
+      CREATE VIEW v AS SELECT calm.either(x) FROM ROWS FROM (generate_series(1, 2), all_t(), all_t()) WITH ORDINALITY AS r (n, id, a, x)'),
+    ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT id FROM all_t() AS r FULL JOIN all_t() AS s USING (id);
+      CREATE VIEW w AS SELECT calm.either(id) FROM v'),
+    ('CREATE VIEW v AS SELECT calm.either(((SELECT t FROM t LIMIT 1)).id)'),
+    ('CREATE VIEW v AS SELECT calm.either((r[1]).id) FROM (SELECT array_agg(t) AS r FROM t) AS q'),
+    ('CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT calm.either((q).id) FROM (SELECT v AS q FROM v) AS r'),
     ('ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME n); CREATE TABLE r (x int DEFAULT nextval(''n''))'),
     ('CREATE TABLE up (id int); ALTER TABLE t INHERIT up'),
     ('DROP TABLE t; CREATE TABLE t (id serial, a int) PARTITION BY LIST (a); CREATE TABLE p PARTITION OF t DEFAULT; CREATE INDEX ON ONLY t (id)'),
@@ -412,4 +454,52 @@ SELECT count(*) > 0 FROM flake_migrate('merged_a', 'id', 5);
 SELECT attrelid::regclass, atttypid::regtype FROM pg_attribute WHERE attname = 'id' AND attrelid IN ('merged_v'::regclass, 'merged_w'::regclass) ORDER BY 1;
 DROP TABLE merged_a, merged_b CASCADE;
 DROP FUNCTION merged_f(int), merged_f(bigint);
+RESET client_min_messages;
+
+-- Rows of functions and fields of rows, and what is the same before and afterwards
+SET client_min_messages = warning;
+CREATE TABLE rows_t (id serial PRIMARY KEY, n int);
+INSERT INTO rows_t (n) VALUES (7);
+CREATE FUNCTION rows_f() RETURNS SETOF rows_t LANGUAGE sql AS 'TABLE rows_t';
+CREATE FUNCTION rows_either(int) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'int'$$;
+CREATE FUNCTION rows_either(bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$SELECT 'bigint'$$;
+CREATE VIEW rows_v AS SELECT r.id, (rows_f()).id AS of_list, ((SELECT t FROM rows_t t)).id AS of_query, (a[1]).id AS of_array,
+    rows_either(r.n) AS int, rows_either(o) AS bigint
+    FROM ROWS FROM (generate_series(1, 1), rows_f()) WITH ORDINALITY AS r (i, id, n, o), (SELECT array_agg(t) AS a FROM rows_t t) AS s;
+CREATE VIEW rows_w AS SELECT id + 1 AS more, '{}'::rows_v[] AS none, '(1,2)'::rows_t AS constant, rows_v.* FROM rows_v;
+CREATE FUNCTION rows_g(rows_t) RETURNS int LANGUAGE sql AS 'SELECT $1.n';
+CREATE VIEW rows_x AS SELECT row_to_json(q) FROM (SELECT n FROM rows_t) AS q;
+CREATE INDEX rows_i ON rows_t USING brin ((id + 1), (n + 1) int4_minmax_multi_ops);
+TABLE rows_w;
+SELECT count(*) > 0 FROM flake_migrate('rows_t', 'id', 5);
+TABLE rows_w;
+SELECT attname, atttypid::regtype FROM pg_attribute WHERE attrelid = 'rows_w'::regclass AND attnum > 0 ORDER BY attnum;
+DROP TABLE rows_t CASCADE;
+DROP FUNCTION rows_either(int), rows_either(bigint);
+RESET client_min_messages;
+
+-- Names that change places while the table is rewritten
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+CREATE TABLE swap_t (id serial, n int);
+INSERT INTO swap_t (n) VALUES (1);
+CREATE FUNCTION swap_1(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 1';
+CREATE FUNCTION swap_2(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT 2';
+CREATE VIEW swap_v AS SELECT id, swap_1(n), swap_2(n) FROM swap_t;
+CREATE FUNCTION swap(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF to_regclass('public.swap_v') IS NULL AND to_regproc('public.swap_1_2') IS NULL THEN
+        ALTER FUNCTION public.swap_1 RENAME TO swap_1_2;
+        ALTER FUNCTION public.swap_2 RENAME TO swap_1;
+        ALTER FUNCTION public.swap_1_2 RENAME TO swap_2;
+    END IF;
+    RETURN n;
+END
+$$;
+CREATE INDEX ON swap_t (swap(n));
+ALTER FUNCTION swap VOLATILE;
+SELECT count(*) FROM flake_migrate('swap_t', 'id', 5);
+TABLE swap_v;
+DROP TABLE swap_t CASCADE;
+DROP FUNCTION swap_1, swap_2, swap;
 RESET client_min_messages;

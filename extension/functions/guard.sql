@@ -95,7 +95,23 @@ AS 'MODULE_PATHNAME', 'flake_rebind'
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_rebind(@extschema@._flake_ticket, text, oid[], smallint[], oid[]) IS
-'what a query would mean if columns had other types: the types of its result, and the functions and operators that it would name; it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing, 22023 unless the query is one SELECT and the arrays are of one length, 42704 no such type';
+'what a query would mean if columns had other types: the types of its result, and its _flake_named(); it is parsed, and nothing is executed; for functions of flakeid; errors: those of parsing, 22023 unless the query is one SELECT and the arrays are of one length, 42704 no such type';
+
+CREATE FUNCTION @extschema@._flake_named(tree pg_node_tree)
+RETURNS oid[]
+AS 'MODULE_PATHNAME', 'flake_named'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_named(pg_node_tree) IS
+'the functions, operators and types outside of PostgreSQL that a definition names, in its order, each as often as it is named; for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_has_record(tree pg_node_tree)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_has_record'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_has_record(pg_node_tree) IS
+'whether a definition has a row of a join or of several functions as a whole; for functions of flakeid';
 
 -- Anybody may call it: it does no more than SET ROLE would allow.
 CREATE FUNCTION @extschema@._flake_execute_as(role oid, command text)

@@ -1,7 +1,6 @@
 -- Migration
 
--- No name of the extension in it, so no need of a ticket.
-CREATE FUNCTION @extschema@._flake_named_by(relations oid[], views oid[])
+CREATE FUNCTION @extschema@._flake_named_by(ticket @extschema@._flake_ticket, relations oid[], views oid[])
 RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -9,9 +8,10 @@ AS $function$
 \i bodies/migrate/named_by.sql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_named_by(oid[], oid[]) IS
-'what views, and the indexes and checks of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
+COMMENT ON FUNCTION @extschema@._flake_named_by(@extschema@._flake_ticket, oid[], oid[]) IS
+'what views, and the indexes, checks and statistics objects of tables, mean by the names in their definitions, to compare it with what they mean by them later; for functions of flakeid';
 
+-- No name of the extension in these, so no need of a ticket.
 -- What stands in the way of changing columns to bigint and making views, and perhaps
 -- a sequence, anew.  What is not listed as understood does: dependents of other
 -- kinds, and properties that would be lost.
@@ -40,17 +40,27 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_remade(oid, oid) IS
 'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
 
-CREATE FUNCTION @extschema@._flake_definitions(relations oid[], attributes name[], views oid[],
+CREATE FUNCTION @extschema@._flake_definitions(ticket @extschema@._flake_ticket, relations oid[], attributes name[], views oid[],
     OUT what text, OUT class oid, OUT object oid, OUT relation oid, OUT query text, OUT named oid[])
 RETURNS SETOF record
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $function$
 \i bodies/migrate/definitions.sql
 $function$;
 
-COMMENT ON FUNCTION @extschema@._flake_definitions(oid[], name[], oid[]) IS
-'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and the functions and operators that it names; for functions of flakeid';
+COMMENT ON FUNCTION @extschema@._flake_definitions(@extschema@._flake_ticket, oid[], name[], oid[]) IS
+'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and its _flake_named(); for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[], OUT object text)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+\i bodies/migrate/record_of.sql
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_record_of(oid[], oid[]) IS
+'what has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; for functions of flakeid';
 
 -- The steps of flake_migrate(), of which each is a function
 

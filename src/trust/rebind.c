@@ -11,7 +11,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -20,7 +19,9 @@
 #include "parser/analyze.h"
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "parser/parse_type.h"
 #include "parser/parser.h"
+#include "trust/named.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -38,9 +39,25 @@ typedef struct Retyped
 	PreParseColumnRefHook hook;
 } Retyped;
 
+/* The type that a column of a relation is to have; InvalidOid if it keeps its own. */
+static Oid
+new_type_of(const Retyped *retyped, Oid relation, AttrNumber attribute)
+{
+	Oid			type = InvalidOid;
+
+	for (int i = 0; i < retyped->count; i++)
+	{
+		if (relation == DatumGetObjectId(retyped->relations[i]) &&
+			attribute == DatumGetInt16(retyped->attributes[i]))
+			type = DatumGetObjectId(retyped->types[i]);
+	}
+	return type;
+}
+
 /*
- * The type that a column of a relation is to have, or one that a join has merged;
- * InvalidOid if it keeps its own.  What is referred to is so many levels further up.
+ * The same for what refers to a column: of a relation, of functions that return
+ * rows of one, or one that a join has merged.  What is referred to is so many levels
+ * further up.
  */
 static Oid
 new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
@@ -57,14 +74,23 @@ new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
 	levels += var->varlevelsup;
 	rte = GetRTEByRangeTablePosn(pstate, var->varno, levels);
 	if (rte->rtekind == RTE_RELATION)
+		return new_type_of(retyped, rte->relid, var->varattno);
+	if (rte->rtekind == RTE_FUNCTION)
 	{
-		for (int i = 0; i < retyped->count; i++)
+		int			column = var->varattno;
+
+		/* The columns of each function, and then perhaps WITH ORDINALITY */
+		foreach(lc, rte->functions)
 		{
-			if (rte->relid == DatumGetObjectId(retyped->relations[i]) &&
-				var->varattno == DatumGetInt16(retyped->attributes[i]))
-				type = DatumGetObjectId(retyped->types[i]);
+			RangeTblFunction *function = lfirst_node(RangeTblFunction, lc);
+
+			if (column <= function->funccolcount)
+				return new_type_of(retyped,
+								   typeOrDomainTypeRelid(exprType(function->funcexpr)),
+								   column);
+			column -= function->funccolcount;
 		}
-		return type;
+		return InvalidOid;
 	}
 	if (rte->rtekind != RTE_JOIN)
 		return InvalidOid;
@@ -85,17 +111,40 @@ new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
 	return type;
 }
 
-/* A reference to a column, with the type that the column is to have. */
+/*
+ * A reference to a column, or to a field: see mark_fields(); with the type that it is
+ * to have.
+ */
 static Node *
 retype_column(ParseState *pstate, ColumnRef * reference)
 {
 	Retyped    *retyped = pstate->p_ref_hook_state;
-	Node	   *node;
+	Node	   *node = linitial(reference->fields);
 	Oid			type;
 
-	pstate->p_pre_columnref_hook = NULL;
-	node = transformExpr(pstate, (Node *) reference, pstate->p_expr_kind);
-	pstate->p_pre_columnref_hook = retyped->hook;
+	if (IsA(node, A_Indirection))
+		node = transformExpr(pstate, node, pstate->p_expr_kind);
+	else
+	{
+		pstate->p_pre_columnref_hook = NULL;
+		node = transformExpr(pstate, (Node *) reference, pstate->p_expr_kind);
+		pstate->p_pre_columnref_hook = retyped->hook;
+	}
+	if (IsA(node, FieldSelect))
+	{
+		FieldSelect *field = (FieldSelect *) node;
+
+		type = new_type_of(retyped,
+						   typeOrDomainTypeRelid(exprType((Node *) field->arg)),
+						   field->fieldnum);
+		if (OidIsValid(type))
+		{
+			field->resulttype = type;
+			field->resulttypmod = -1;
+			field->resultcollid = get_typcollation(type);
+		}
+		return node;
+	}
 	type = new_type(pstate, retyped, node, 0);
 	if (OidIsValid(type))
 	{
@@ -115,60 +164,6 @@ set_up_retyping(ParseState *pstate, void *retyped)
 	pstate->p_ref_hook_state = retyped;
 }
 
-/* Adds to a list which functions and operators a tree names. */
-static bool
-add_named(Node *node, List **named)
-{
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_FuncExpr:
-			*named = lappend_oid(*named, ((FuncExpr *) node)->funcid);
-			break;
-		case T_Aggref:
-			*named = lappend_oid(*named, ((Aggref *) node)->aggfnoid);
-			break;
-		case T_WindowFunc:
-			*named = lappend_oid(*named, ((WindowFunc *) node)->winfnoid);
-			break;
-		case T_OpExpr:
-		case T_DistinctExpr:
-		case T_NullIfExpr:
-			*named = lappend_oid(*named, ((OpExpr *) node)->opno);
-			break;
-		case T_ScalarArrayOpExpr:
-			*named = lappend_oid(*named, ((ScalarArrayOpExpr *) node)->opno);
-			break;
-		case T_RowCompareExpr:
-			*named = list_concat(*named, ((RowCompareExpr *) node)->opnos);
-			break;
-		case T_SortGroupClause:
-			*named = lappend_oid(*named, ((SortGroupClause *) node)->eqop);
-			*named = lappend_oid(*named, ((SortGroupClause *) node)->sortop);
-			return false;
-		case T_Query:
-			return query_tree_walker((Query *) node, add_named, named,
-									 QTW_EXAMINE_SORTGROUP);
-		default:
-			break;
-	}
-	return expression_tree_walker(node, add_named, named);
-}
-
-static Datum
-array_of_oids(List *oids)
-{
-	Datum	   *datums = palloc(Max(list_length(oids), 1) * sizeof(Datum));
-	int			count = 0;
-	ListCell   *cell;
-
-	foreach(cell, oids)
-		datums[count++] = ObjectIdGetDatum(lfirst_oid(cell));
-	return PointerGetDatum(construct_array(datums, count, OIDOID, sizeof(Oid),
-										   true, TYPALIGN_INT));
-}
-
 /*
  * Makes constants with a type null: to read one of a composite type, an array or
  * a range can be to check domains in it, which is to execute what others wrote.
@@ -179,7 +174,13 @@ forget_constants(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
-		((A_Const *) ((TypeCast *) node)->arg)->isnull = true;
+	{
+		A_Const    *constant = (A_Const *) ((TypeCast *) node)->arg;
+
+		/* A number has a type already, and goes through functions of casts. */
+		if (!constant->isnull && IsA(&constant->val, String))
+			constant->isnull = true;
+	}
 
 	/* The walker leaves this clause out. */
 	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)
@@ -193,11 +194,56 @@ forget_constants(Node *node, void *context)
 }
 
 /*
+ * Makes each field of a row, (...).id, a reference to a column in the eyes of the
+ * parser, so that the hook is asked about it.
+ */
+static bool
+mark_fields(Node *node, void *context)
+{
+	A_Indirection *whole = (A_Indirection *) node;
+	List	   *steps = NIL;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	(void) raw_expression_tree_walker(node, mark_fields, context);
+	if (!IsA(node, A_Indirection))
+		return false;
+	foreach(lc, whole->indirection)
+	{
+		steps = lappend(steps, lfirst(lc));
+		if (IsA(lfirst(lc), String))
+		{
+			A_Indirection *field = makeNode(A_Indirection);
+			ColumnRef  *reference = makeNode(ColumnRef);
+
+			field->arg = whole->arg;
+			field->indirection = steps;
+			reference->fields = list_make1(field);
+			reference->location = -1;
+			whole->arg = (Node *) reference;
+			steps = NIL;
+		}
+	}
+	whole->indirection = steps;
+
+	/*
+	 * Nothing follows the last field: the reference takes the place of the
+	 * whole.
+	 */
+	StaticAssertStmt(sizeof(ColumnRef) <= sizeof(A_Indirection),
+					 "a ColumnRef has to fit into an A_Indirection");
+	if (steps == NIL)
+		memcpy(whole, whole->arg, sizeof(ColumnRef));
+	return false;
+}
+
+/*
  * _flake_rebind(ticket _flake_ticket, query text, relations oid[],
  *	attributes int2[], types oid[]) returns record
  *
  * What a query would mean if columns had other types: the types of its result,
- * and the functions and operators of others than PostgreSQL that it would name.
+ * and what it would name, as flake_named_in() has it.
  * It is parsed, which here executes nothing of anybody, and nothing more.
  */
 Datum
@@ -210,8 +256,6 @@ flake_rebind(PG_FUNCTION_ARGS)
 	Retyped		retyped = {.hook = retype_column};
 	Query	   *query;
 	List	   *types = NIL;
-	List	   *all_named = NIL;
-	List	   *named = NIL;
 	ListCell   *cell;
 	TupleDesc	desc;
 	Datum		values[2];
@@ -240,6 +284,7 @@ flake_rebind(PG_FUNCTION_ARGS)
 	}
 	statement = linitial_node(RawStmt, statements);
 	(void) forget_constants(statement->stmt, NULL);
+	(void) mark_fields(statement->stmt, NULL);
 	query = parse_analyze_withcb(statement, definition, set_up_retyping, &retyped,
 								 NULL);
 
@@ -250,16 +295,10 @@ flake_rebind(PG_FUNCTION_ARGS)
 		if (!entry->resjunk)
 			types = lappend_oid(types, exprType((Node *) entry->expr));
 	}
-	(void) add_named((Node *) query, &all_named);
-	foreach(cell, all_named)
-	{
-		if (lfirst_oid(cell) >= FirstUnpinnedObjectId)
-			named = list_append_unique_oid(named, lfirst_oid(cell));
-	}
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	values[0] = array_of_oids(types);
-	values[1] = array_of_oids(named);
+	values[0] = flake_array_of_oids(types);
+	values[1] = flake_named_in((Node *) query);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
 }

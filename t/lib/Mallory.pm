@@ -323,17 +323,42 @@ my %arguments = (
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", "'id'" ] ],
 	'_flake_foreign_code(oid, oid)' =>
 	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", '10' ] ],
-	'_flake_named_by(oid[], oid[])' => [
+	'_flake_named(pg_node_tree)' => [
+		[
+			'(SELECT r.ev_action FROM pg_catalog.pg_rewrite r'
+			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
+		]
+	],
+	'_flake_has_record(pg_node_tree)' => [
+		[
+			'(SELECT r.ev_action FROM pg_catalog.pg_rewrite r'
+			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
+		]
+	],
+	'_flake_record_of(oid[], oid[])' => [
 		[
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
 			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
 		]
 	],
-	'_flake_definitions(oid[], name[], oid[])' => [
-		[
-			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]", "'{id}'",
-			"ARRAY[pg_catalog.to_regclass('{s}.items')]"
-		]
+	'_flake_named_by(_flake_ticket, oid[], oid[])' => [
+		map {
+			[
+				$_,
+				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+				"ARRAY[pg_catalog.to_regclass('{s}.items')]"
+			]
+		} @tickets
+	],
+	'_flake_definitions(_flake_ticket, oid[], name[], oid[])' => [
+		map {
+			[
+				$_,
+				"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+				"'{id}'",
+				"ARRAY[pg_catalog.to_regclass('{s}.items')]"
+			]
+		} @tickets
 	],
 	'_flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean)' => [
 		[

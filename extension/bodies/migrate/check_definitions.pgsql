@@ -10,7 +10,7 @@ BEGIN
     SELECT array_agg(u.relation), array_agg(a.attnum), array_agg('bigint'::regtype::oid) INTO retyped_of, retyped, new_types
     FROM unnest(relations, attributes) AS u (relation, attname)
     JOIN pg_attribute a ON a.attrelid = u.relation AND a.attname = u.attname;
-    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(relations, attributes, views) AS d LOOP
+    FOR definition IN SELECT d.* FROM @extschema@._flake_definitions(ticket, relations, attributes, views) AS d LOOP
         -- What is evaluated at once must not come to mean something else by then.
         SELECT pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid) AS object, u.stranger INTO problem
         FROM pg_depend d
@@ -29,7 +29,7 @@ BEGIN
         BEGIN
             SELECT r.result_types, r.named INTO meaning
             FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
-            meant := CASE WHEN NOT (meaning.named @> definition.named AND meaning.named <@ definition.named)
+            meant := CASE WHEN meaning.named <> definition.named
                           THEN 'A name in its definition would come to mean something else.' END;
         EXCEPTION
             WHEN insufficient_privilege THEN
@@ -37,6 +37,18 @@ BEGIN
             WHEN syntax_error_or_access_rule_violation THEN
                 meant := format('PostgreSQL would say: %s.', SQLERRM);
         END;
+        -- An index is on an expression of another type then.
+        IF meant IS NULL AND definition.class = 'pg_class'::regclass AND EXISTS (
+            SELECT FROM pg_index i
+            CROSS JOIN LATERAL (SELECT u.opclass, row_number() OVER (ORDER BY u.n) AS n
+                                FROM unnest(i.indkey, i.indclass) WITH ORDINALITY AS u (attnum, opclass, n) WHERE u.attnum = 0) AS k
+            JOIN unnest(meaning.result_types) WITH ORDINALITY AS t (type, n) ON t.n = k.n
+            JOIN pg_opclass o ON o.oid = k.opclass
+            WHERE i.indexrelid = definition.object AND t.type = 'bigint'::regtype AND o.opcintype IN ('smallint'::regtype, 'int'::regtype)
+              AND (NOT o.opcdefault
+                   OR NOT EXISTS (SELECT FROM pg_opclass b WHERE b.opcmethod = o.opcmethod AND b.opcdefault AND b.opcintype = 'bigint'::regtype))) THEN
+            meant := 'It has an operator class that bigint does not have.';
+        END IF;
         IF meant IS NOT NULL THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot change the type of column "%s" of table "%s" under %s', attribute, table_name, definition.what),

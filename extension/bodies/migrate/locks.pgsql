@@ -23,6 +23,7 @@ BEGIN
                    FROM pg_rewrite w
                    JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
                    JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+                    AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typrelid = ANY (views))
                    WHERE w.ev_class = ANY (views));
 
     -- Whoever may not change what is locked here is told so afterwards.

@@ -129,6 +129,13 @@ BEGIN
     FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                     CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
     IF NOT FOUND THEN
+        SELECT format('The %s has rows of a join or of several functions as a whole in its definition.', r.object) AS detail,
+               'Change that, or drop it, before.' AS hint
+        INTO problem
+        FROM @extschema@._flake_record_of(coalesce(all_relations, '{}'), coalesce(views, '{}')) AS r
+        WHERE r.object IS NOT NULL;
+    END IF;
+    IF NOT FOUND THEN
         -- To read a constant of a type can be to execute a check of a domain; and what
         -- is executed meanwhile can put a domain in its place.
         SELECT format('View %s has a type in it whose owner, role "%s", can put another in its place, with a check.', c.oid::regclass, u.stranger) AS detail,
@@ -139,6 +146,7 @@ BEGIN
         JOIN pg_rewrite w ON w.ev_class = c.oid
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
         JOIN pg_type t ON t.oid = d.refobjid AND t.typrelid <> ALL (views)
+         AND NOT EXISTS (SELECT FROM pg_type e WHERE e.oid = t.typelem AND e.typrelid = ANY (views))
         CROSS JOIN LATERAL @extschema@._flake_type_owner(t.oid, caller) AS u (stranger)
         WHERE u.stranger IS NOT NULL
         LIMIT 1;
@@ -178,14 +186,14 @@ BEGIN
                         SELECT oid FROM heir);
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
-        named := @extschema@._flake_named_by(tables, coalesce(views, '{}'));
+        named := @extschema@._flake_named_by(ticket, tables, coalesce(views, '{}'));
         -- All that is known to be needed is locked.  A type can have been made this moment.
 \i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
         PERFORM set_config('lock_timeout', lock_timeout, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
-        FULL JOIN jsonb_each(@extschema@._flake_named_by(tables, view_names::regclass[]::oid[])) AS a USING (key)
+        FULL JOIN jsonb_each(@extschema@._flake_named_by(ticket, tables, view_names::regclass[]::oid[])) AS a USING (key)
         WHERE b.value IS DISTINCT FROM a.value ORDER BY key LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',

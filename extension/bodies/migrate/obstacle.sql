@@ -25,6 +25,17 @@
            OR k.contype IN ('p', 'u', 'x') AND EXISTS (SELECT FROM idx WHERE idx.indexrelid = k.conindid)
     ), view AS MATERIALIZED (
         SELECT c.*, t.typarray FROM unnest(views) AS v (id) JOIN pg_class c ON c.oid = v.id JOIN pg_type t ON t.oid = c.reltype
+    ), row_type (type) AS (     -- and the types that have them in them
+        SELECT t.reltype FROM pg_class t WHERE t.oid = ANY (relations) AND t.reltype <> 0
+        UNION
+        SELECT n.type FROM row_type r
+        CROSS JOIN LATERAL (      -- in pg_depend, as anybody can have many types
+            SELECT d.objid FROM pg_depend d
+            WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type AND d.classid = 'pg_type'::regclass
+            UNION ALL
+            SELECT c.reltype FROM pg_depend d
+            JOIN pg_class c ON c.oid = d.objid AND c.reltype <> 0 AND c.relkind <> 'v'
+            WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = r.type AND d.classid = 'pg_class'::regclass) AS n (type)
     ), blocked (n, what, classid, objid, objsubid) AS (
         SELECT 1, format('column "%s" of table %s', col.attname, col.relation::regclass), d.classid, d.objid, d.objsubid
         FROM col
@@ -116,8 +127,12 @@
         FROM (SELECT oid, relowner, relacl FROM view
               UNION ALL SELECT oid, relowner, relacl FROM pg_class WHERE oid = lost_sequence AND is_remade) AS o
         CROSS JOIN LATERAL (VALUES
+            ('privileges on the row type', EXISTS (SELECT FROM pg_type t WHERE t.typrelid = o.oid AND t.typacl IS NOT NULL)),
             ('membership in an extension', EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = o.oid AND d.deptype = 'e')),
-            ('security label', EXISTS (SELECT FROM pg_seclabel l WHERE l.classoid = 'pg_class'::regclass AND l.objoid = o.oid)),
+            ('security label', EXISTS (
+                SELECT FROM pg_seclabel l
+                WHERE l.classoid = 'pg_class'::regclass AND l.objoid = o.oid
+                   OR l.classoid = 'pg_type'::regclass AND l.objoid IN (SELECT t.oid FROM pg_type t WHERE t.typrelid = o.oid))),
             ('comment of the rule or of the row type', EXISTS (
                 SELECT FROM pg_description d
                 WHERE d.classoid = 'pg_rewrite'::regclass AND d.objoid IN (SELECT w.oid FROM pg_rewrite w WHERE w.ev_class = o.oid)
@@ -176,24 +191,25 @@
         WHERE p.is_unlike
         UNION ALL       -- what is stored there would be read as if it had another type
         SELECT 24, format('column "%s" of table %s', a.attname, c.oid::regclass), format('is of type %s', format_type(a.atttypid, NULL))
-        FROM (WITH RECURSIVE part (type) AS (
-                  SELECT t.reltype FROM pg_class t WHERE t.oid = ANY (relations)
-                  UNION
-                  SELECT n.type FROM part
-                  CROSS JOIN LATERAL (      -- in pg_depend, as anybody can have many types
-                      SELECT d.objid FROM pg_depend d
-                      WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_type'::regclass
-                      UNION ALL
-                      SELECT c.reltype FROM pg_depend d
-                      JOIN pg_class c ON c.oid = d.objid AND c.reltype <> 0 AND c.relkind <> 'v'
-                      WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_class'::regclass) AS n (type))
-              SELECT type FROM part WHERE type <> 0) AS part
+        FROM row_type AS part
         CROSS JOIN LATERAL (
             SELECT d.objid, d.objsubid FROM pg_depend d
             WHERE d.refclassid = 'pg_type'::regclass AND d.refobjid = part.type AND d.classid = 'pg_class'::regclass
             OFFSET 0) AS d
         JOIN pg_class c ON c.oid = d.objid AND c.relkind IN ('r', 'm', 'p', 'f')
         JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND a.attnum > 0 AND a.atttypid = part.type
+        UNION ALL       -- so would a row in an expression; PostgreSQL refuses that in newer minor versions
+        SELECT 24, pg_describe_object(d.classid, d.objid, 0), 'has the row type of a table in its definition'
+        FROM row_type
+        JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = row_type.type
+        WHERE CASE d.classid
+            WHEN 'pg_rewrite'::regclass THEN NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.oid = d.objid AND w.rulename = '_RETURN' AND w.ev_class = ANY (views))
+            WHEN 'pg_proc'::regclass THEN EXISTS (
+                SELECT FROM pg_proc p       -- not if only an argument or the result has the type
+                WHERE p.oid = d.objid AND concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid|resulttype) %s ', row_type.type))
+            WHEN 'pg_class'::regclass THEN EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('i', 'I'))
+            ELSE d.classid IN ('pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass,
+                               'pg_statistic_ext'::regclass, 'pg_publication_rel'::regclass) END
         UNION ALL       -- PostgreSQL cannot be canceled while it names the columns of joins, or writes down a constant
         SELECT 24, pg_describe_object(o.classid, o.objid, 0), 'has a definition of more than 4 MB, which takes long to write down'
         FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, octet_length(w.ev_action::text) FROM view JOIN pg_rewrite w ON w.ev_class = view.oid

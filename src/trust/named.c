@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * named.c
+ *	  What a query or an expression names: functions, operators, types.
+ *
+ * A definition that is read again as text must mean what it has meant.  So what
+ * it names is listed in the order of the tree, with repetitions, before and
+ * afterwards.  pg_depend would not do: of a definition with f(int) and f(bigint)
+ * it has both, whichever of them is called with which column.
+ *
+ * What is PostgreSQL's own is left out, since it comes and goes: a column that is
+ * a bigint already is not cast to one.  For the same reason a tree that was parsed
+ * and one that was written down and parsed again must give the same list.
+ *
+ * Copyright (c) 2026, the flakeid developers
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/transam.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "nodes/primnodes.h"
+#include "parser/parse_coerce.h"
+#include "trust/named.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+PG_FUNCTION_INFO_V1(flake_named);
+PG_FUNCTION_INFO_V1(flake_has_record);
+
+static bool add_named(Node *node, List **named);
+
+static void
+add(List **named, Oid object)
+{
+	if (object >= FirstUnpinnedObjectId)
+		*named = lappend_oid(*named, object);
+}
+
+static void
+add_all(List **named, List *objects)
+{
+	ListCell   *cell;
+
+	foreach(cell, objects)
+		add(named, lfirst_oid(cell));
+}
+
+/*
+ * The elements of an array that are cast together.  Written down and parsed again,
+ * each of them is cast by itself.
+ */
+static void
+add_elements(ArrayExpr * array, Expr *cast, List **named)
+{
+	ListCell   *cell;
+
+	foreach(cell, array->elements)
+	{
+		Node	   *element = lfirst(cell);
+
+		check_stack_depth();
+		if (array->multidims && IsA(element, ArrayExpr))
+			add_elements((ArrayExpr *) element, cast, named);
+		else
+		{
+			(void) add_named((Node *) cast, named);
+			(void) add_named(element, named);
+		}
+	}
+}
+
+/* The function that casts what UNION and the like put together.  The planner adds it. */
+static void
+add_cast(Oid from, Oid to, List **named)
+{
+	Oid			function = InvalidOid;
+	CoercionPathType path;
+
+	if (from == to)
+		return;
+	path = find_coercion_pathway(to, from, COERCION_IMPLICIT, &function);
+	if (path == COERCION_PATH_ARRAYCOERCE)
+		add_cast(get_element_type(getBaseType(from)), get_element_type(getBaseType(to)), named);
+	else if (path == COERCION_PATH_FUNC)
+		add(named, function);
+}
+
+static void
+add_casts(Query *query, Node *operation, List *types, List **named)
+{
+	ListCell   *from;
+	ListCell   *to;
+
+	check_stack_depth();
+	if (IsA(operation, SetOperationStmt))
+	{
+		SetOperationStmt *set = (SetOperationStmt *) operation;
+
+		forboth(from, set->colTypes, to, types)
+			add_cast(lfirst_oid(from), lfirst_oid(to), named);
+		add_casts(query, set->larg, set->colTypes, named);
+		add_casts(query, set->rarg, set->colTypes, named);
+	}
+	else
+	{
+		Index		number = castNode(RangeTblRef, operation)->rtindex;
+		Query	   *part = list_nth_node(RangeTblEntry, query->rtable, number - 1)->subquery;
+
+		to = list_head(types);
+		foreach(from, part->targetList)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, from);
+
+			if (entry->resjunk || to == NULL)
+				continue;
+			add_cast(exprType((Node *) entry->expr), lfirst_oid(to), named);
+			to = lnext(types, to);
+		}
+	}
+}
+
+static bool
+add_named(Node *node, List **named)
+{
+	if (node == NULL)
+		return false;
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			add(named, ((FuncExpr *) node)->funcid);
+			break;
+		case T_Aggref:
+			add(named, ((Aggref *) node)->aggfnoid);
+			break;
+		case T_WindowFunc:
+			add(named, ((WindowFunc *) node)->winfnoid);
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			add(named, ((OpExpr *) node)->opno);
+			break;
+		case T_ScalarArrayOpExpr:
+			add(named, ((ScalarArrayOpExpr *) node)->opno);
+			break;
+		case T_RowCompareExpr:
+			add_all(named, ((RowCompareExpr *) node)->opnos);
+			break;
+		case T_RelabelType:
+			add(named, ((RelabelType *) node)->resulttype);
+			break;
+		case T_CoerceViaIO:
+			add(named, ((CoerceViaIO *) node)->resulttype);
+			break;
+		case T_ArrayCoerceExpr:
+			{
+				ArrayCoerceExpr *cast = (ArrayCoerceExpr *) node;
+
+				if (!IsA(cast->arg, ArrayExpr))
+					break;
+				add_elements((ArrayExpr *) cast->arg, cast->elemexpr, named);
+				return false;
+			}
+		case T_SortGroupClause:
+			add(named, ((SortGroupClause *) node)->eqop);
+			add(named, ((SortGroupClause *) node)->sortop);
+			return false;
+		case T_WindowClause:
+			add(named, ((WindowClause *) node)->startInRangeFunc);
+			add(named, ((WindowClause *) node)->endInRangeFunc);
+			break;
+		case T_SetOperationStmt:
+			add_all(named, ((SetOperationStmt *) node)->colTypes);
+			(void) add_named((Node *) ((SetOperationStmt *) node)->groupClauses,
+							 named);
+			break;
+		case T_CTECycleClause:
+			add(named, ((CTECycleClause *) node)->cycle_mark_neop);
+			break;
+		case T_TableSampleClause:
+			add(named, ((TableSampleClause *) node)->tsmhandler);
+			break;
+		case T_Query:
+			if (((Query *) node)->setOperations != NULL)
+				add_casts((Query *) node, ((Query *) node)->setOperations,
+						  ((SetOperationStmt *) ((Query *) node)->setOperations)->colTypes,
+						  named);
+			return query_tree_walker((Query *) node, add_named, named,
+									 QTW_EXAMINE_SORTGROUP);
+		default:
+			break;
+	}
+	return expression_tree_walker(node, add_named, named);
+}
+
+Datum
+flake_array_of_oids(List *oids)
+{
+	Datum	   *datums = palloc(Max(list_length(oids), 1) * sizeof(Datum));
+	int			count = 0;
+	ListCell   *cell;
+
+	foreach(cell, oids)
+		datums[count++] = ObjectIdGetDatum(lfirst_oid(cell));
+	return PointerGetDatum(construct_array(datums, count, OIDOID, sizeof(Oid),
+										   true, TYPALIGN_INT));
+}
+
+Datum
+flake_named_in(Node *tree)
+{
+	List	   *named = NIL;
+
+	(void) add_named(tree, &named);
+	return flake_array_of_oids(named);
+}
+
+/*
+ * _flake_named(tree pg_node_tree) returns oid[]
+ *
+ * Of a definition as PostgreSQL keeps it.  Only PostgreSQL makes such values.
+ */
+Datum
+flake_named(PG_FUNCTION_ARGS)
+{
+	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
+
+	PG_RETURN_DATUM(flake_named_in(stringToNode(tree)));
+}
+
+/*
+ * Whether a tree has a row of a join or of several functions as a whole; within
+ * queries, the innermost first.
+ */
+static bool
+has_record(Node *node, List **queries)
+{
+	bool		found;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Var		   *var = (Var *) node;
+		RangeTblEntry *rte;
+
+		if (var->varattno != InvalidAttrNumber || var->vartype != RECORDOID ||
+			(int) var->varlevelsup >= list_length(*queries))
+			return false;
+		rte = list_nth_node(RangeTblEntry,
+							list_nth_node(Query, *queries, var->varlevelsup)->rtable,
+							var->varno - 1);
+		return rte->rtekind == RTE_JOIN || rte->rtekind == RTE_FUNCTION;
+	}
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, has_record, queries);
+	*queries = lcons(node, *queries);
+	found = query_tree_walker((Query *) node, has_record, queries, 0);
+	*queries = list_delete_first(*queries);
+	return found;
+}
+
+/*
+ * _flake_has_record(tree pg_node_tree) returns boolean
+ *
+ * Which columns are in such a row is not in pg_depend, and their types are not looked
+ * at when the row is made.
+ */
+Datum
+flake_has_record(PG_FUNCTION_ARGS)
+{
+	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	List	   *queries = NIL;
+
+	PG_RETURN_BOOL(has_record(stringToNode(tree), &queries));
+}
