@@ -23,6 +23,15 @@ as_root() {
     fi
 }
 
+# Prints an id for what root builds: one that no user has, so that nobody else can change
+# it meanwhile, as processes of nobody's could; but nobody where there are no such ids.
+unused_user() {
+    local id=$((0x70000000 + $$))
+
+    setpriv "--reuid=$id" true 2>/dev/null || id=nobody
+    echo "$id"
+}
+
 # NEEDRESTART_SUSPEND keeps Ubuntu's needrestart from restarting services, which
 # could be the user's own PostgreSQL. Others of these scripts wait for this one: apt-get
 # does not by itself where it updates its lists. They wait at a file that only root can
