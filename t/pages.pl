@@ -136,6 +136,15 @@ sub resolve
 is(join("\n", mistakes_in("$FindBin::RealBin/..")),
 	'', 'pages are short, and all links lead somewhere');
 
+# As root, the tests get only those variables that tools/run knows.
+my $known = join '', slurp_file("$FindBin::RealBin/../tools/run") =~ /^known\+?='(.*)'$/mg;
+my ($settings) = slurp_file("$FindBin::RealBin/README.md") =~ /^## Settings$(.*?)^## /ms;
+my @settings = map { /`(\w+)/g } $settings =~ /^\| (`[^|]*)/mg;
+
+cmp_ok(scalar @settings, '>', 30, 't/README.md has settings of tests');
+is(join(' ', grep { !/^(?:$known)$/ } @settings),
+	'', 'which tools/run hands to them, also as root');
+
 # Mistakes are found.
 my $small = PostgreSQL::Test::Utils::tempdir();
 mkdir "$small/docs" or die $!;

@@ -23,12 +23,27 @@ as_root() {
     fi
 }
 
+# Prints an id for what root builds: one that no user has, so that nobody else can change
+# it meanwhile, as processes of nobody's could; but nobody where there are no such ids.
+unused_user() {
+    local id=$((0x70000000 + $$))
+
+    setpriv "--reuid=$id" true 2>/dev/null || id=nobody
+    echo "$id"
+}
+
 # NEEDRESTART_SUSPEND keeps Ubuntu's needrestart from restarting services, which
 # could be the user's own PostgreSQL. Others of these scripts wait for this one: apt-get
-# does not by itself where it updates its lists.
+# does not by itself where it updates its lists. They wait at a file that only root can
+# open; apt's own lock on it is of another kind (fcntl's). Not forked, flock is apt-get, which
+# at Control-C comes to an end first.
 apt_get() {
-    as_root flock /var/lib/dpkg env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
-        apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+    as_root flock --no-fork --timeout 600 --conflict-exit-code 75 /var/lib/dpkg/lock-frontend \
+        env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+        apt-get -q -o DPkg::Lock::Timeout=300 "$@" || {
+        [ $? -ne 75 ] || say "another of these scripts has been using apt-get for 10 minutes: try again later"
+        return 1
+    }
 }
 
 # apt-get update, once in a run.
@@ -52,7 +67,7 @@ is_available() {
 # Installs those of the packages that are missing. When none is, neither apt-get
 # nor sudo is called.
 install_missing() {
-    local package missing=()
+    local package version missing=()
 
     # Elsewhere than on Debian and its kin the user sees to it himself.
     command -v dpkg-query >/dev/null || return 0
@@ -63,11 +78,15 @@ install_missing() {
     [ ${#missing[@]} -gt 0 ] || return 0
 
     refresh_package_lists
+    for version in $(apt-get install --simulate --no-install-recommends "${missing[@]}" 2>/dev/null |
+        sed -nE 's/^Inst postgresql-([a-z]+-)*([0-9]+) .*/\2/p' | sort -u); do
+        ! is_foreign "$version" ||
+            die "${missing[*]} would go over /usr/lib/postgresql/$version, which is not of Debian's packages"
+    done
     say "installing with apt-get: ${missing[*]}"
-    forbid_main_cluster
-    apt_get install -y --no-install-recommends "${missing[@]}" ||
+    apt_get install -y --no-remove --no-install-recommends -o DPkg::Pre-Invoke::="$forbid_main_cluster" \
+        -o DPkg::Post-Invoke::="$permit_main_cluster" "${missing[@]}" ||
         die "apt-get could not install ${missing[*]}: see above"
-    allow_main_cluster
 }
 
 # install_if_available PACKAGE...
@@ -83,14 +102,11 @@ install_if_available() {
             wanted+=("$package")
     done
     [ ${#wanted[@]} -gt 0 ] || return 0
-    apt-get install --simulate --no-install-recommends "${wanted[@]}" >/dev/null 2>&1 || {
+    apt-get install --simulate --no-remove --no-install-recommends "${wanted[@]}" >/dev/null 2>&1 || {
         say "going on without ${wanted[*]}: not to be had with what is installed"
         return 0
     }
-    (
-        trap allow_main_cluster EXIT
-        install_missing "${wanted[@]}"
-    ) && lists_are_fresh=yes || say "going on without ${wanted[*]}"
+    (install_missing "${wanted[@]}") && lists_are_fresh=yes || say "going on without ${wanted[*]}"
 }
 
 # unpack DIR PROGRAM PACKAGE
@@ -142,24 +158,18 @@ install_from_npm() {
 }
 
 # Debian's server packages create and start a cluster "main" when they are first
-# installed. The private server needs none, so tell them not to.
+# installed. The private server needs none, so a file tells them not to: from when apt-get
+# has dpkg's lock to when it gives it back. So the user's own apt-get, which waits for the
+# lock, does not find it. What killed scripts have left goes first.
 cluster_conf_dir=/etc/postgresql-common/createcluster.d
-# Its own for each of these scripts: another one can go on when this one has ended.
 cluster_conf=$cluster_conf_dir/flakeid-$$.conf
+forbid_main_cluster="mkdir -p $cluster_conf_dir && rm -f $cluster_conf_dir/flakeid-*.conf &&
+    echo 'create_main_cluster = false' >$cluster_conf"
+permit_main_cluster="rm -f $cluster_conf; rmdir --ignore-fail-on-non-empty $cluster_conf_dir"
 
-forbid_main_cluster() {
-    cluster_conf_written=yes
-    as_root flock /var/lib/dpkg sh -c "mkdir -p $cluster_conf_dir
-        echo 'create_main_cluster = false' >$cluster_conf"
-}
-
-# Also called on exit, in case the installation was broken off.
+# On exit, in case apt-get was killed.
 allow_main_cluster() {
-    if [ -n "${cluster_conf_written-}" ]; then
-        as_root flock /var/lib/dpkg sh -c "rm -f $cluster_conf
-            rmdir --ignore-fail-on-non-empty $cluster_conf_dir 2>/dev/null || :"
-        cluster_conf_written=
-    fi
+    [ ! -e "$cluster_conf" ] || as_root sh -c "$permit_main_cluster"
 }
 
 # choose_postgres
@@ -190,6 +200,8 @@ choose_postgres() {
         }
         bindir=/usr/lib/postgresql/$version/bin
     fi
+    # Nothing is installed over a server that is not of this package: it does as it is.
+    ! is_foreign "$version" || return 0
     postgres_packages=("postgresql-$version" "postgresql-server-dev-$version")
     plproxy_packages=("postgresql-$version-plproxy")
     other_packages=("postgresql-$version-partman" "postgresql-$version-cron")
@@ -227,16 +239,23 @@ known_versions() {
     fi
 }
 
+# Whether a server of this version is there that is not of Debian's package.
+is_foreign() {
+    local postgres=/usr/lib/postgresql/$1/bin/postgres
+
+    [ -e "$postgres" ] && ! dpkg-query -S "$postgres" 2>/dev/null | grep -q "^postgresql-$1:"
+}
+
 is_complete() {
     [ -x "/usr/lib/postgresql/$1/bin/postgres" ] &&
         [ -f "/usr/lib/postgresql/$1/lib/pgxs/src/makefiles/pgxs.mk" ]
 }
 
 is_completable() {
-    [ -x "/usr/lib/postgresql/$1/bin/postgres" ] &&
+    [ -x "/usr/lib/postgresql/$1/bin/postgres" ] && ! is_foreign "$1" &&
         is_available "postgresql-server-dev-$1"
 }
 
 is_installable() {
-    is_available "postgresql-$1" && is_available "postgresql-server-dev-$1"
+    ! is_foreign "$1" && is_available "postgresql-$1" && is_available "postgresql-server-dev-$1"
 }

@@ -119,9 +119,8 @@ make_system() {
     local mirror
 
     mirror=$(mirror)
-    # A release that is to come is signed with keys that this one may not have.
-    debootstrap --variant=minbase ${ARCH:+"--arch=$ARCH"} ${script:+--no-check-gpg} "$release" "$root" \
-        "$mirror" ${script:+"$script"} >"$tmp/log" 2>&1 || return 1
+    debootstrap --variant=minbase --keyring=/usr/share/keyrings/debian-archive-keyring.gpg \
+        ${ARCH:+"--arch=$ARCH"} "$release" "$root" "$mirror" ${script:+"$script"} >"$tmp/log" 2>&1 || return 1
     cp /etc/resolv.conf "$root/etc/"
     cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/"
     # No question about a file that has just been copied and is a package's own.
@@ -135,7 +134,7 @@ make_system() {
             "Pin: release a=$extra" 'Pin-Priority: 990' >"$root/etc/apt/preferences.d/flakeid"
     fi
     mkdir -p "$root/dev/shm" "$root$cluster_conf_dir"
-    echo 'create_main_cluster = false' >"$root$cluster_conf"
+    echo 'create_main_cluster = false' >"$root$cluster_conf_dir/none.conf"
     enter_system || return 1
     in_system apt-get -q update >>"$tmp/log" 2>&1
     in_system apt-get -q install -y --no-install-recommends "$@" >>"$tmp/log" 2>&1
