@@ -95,16 +95,13 @@ add_cast(Oid from, Oid to, List **named)
 static void
 add_casts(Query *query, Node *operation, List *types, List **named)
 {
-	ListCell   *from;
-	ListCell   *to;
-
 	check_stack_depth();
 	if (IsA(operation, SetOperationStmt))
 	{
 		SetOperationStmt *set = (SetOperationStmt *) operation;
 
-		forboth(from, set->colTypes, to, types)
-			add_cast(lfirst_oid(from), lfirst_oid(to), named);
+		for (int i = 0; i < list_length(types); i++)
+			add_cast(list_nth_oid(set->colTypes, i), list_nth_oid(types, i), named);
 		add_casts(query, set->larg, set->colTypes, named);
 		add_casts(query, set->rarg, set->colTypes, named);
 	}
@@ -112,8 +109,9 @@ add_casts(Query *query, Node *operation, List *types, List **named)
 	{
 		Index		number = castNode(RangeTblRef, operation)->rtindex;
 		Query	   *part = list_nth_node(RangeTblEntry, query->rtable, number - 1)->subquery;
+		ListCell   *from;
+		ListCell   *to = list_head(types);
 
-		to = list_head(types);
 		foreach(from, part->targetList)
 		{
 			TargetEntry *entry = lfirst_node(TargetEntry, from);
