@@ -371,9 +371,9 @@ IF EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg
 END IF;
 RETURN n;
 END$$;
-CREATE DOMAIN hers.checked AS int CHECK (hers.locked(VALUE) > 0)));
+CREATE DOMAIN hers.checked_int AS int CHECK (hers.locked(VALUE) > 0)));
 foreach my $case (
-	[ condition => q(CREATE TABLE later_condition.b (id bigint, n int); CREATE TRIGGER t BEFORE INSERT ON later_condition.b FOR EACH ROW WHEN (NEW.n = ANY ('{1}'::hers.checked[])) EXECUTE FUNCTION hers.nothing()) ],
+	[ condition => q(CREATE TABLE later_condition.b (id bigint, n int); CREATE TRIGGER t BEFORE INSERT ON later_condition.b FOR EACH ROW WHEN (NEW.n = ANY ('{1}'::hers.checked_int[])) EXECUTE FUNCTION hers.nothing()) ],
 	[ key => q(CREATE TABLE later_key.b (id bigint PRIMARY KEY, n bigint REFERENCES later_key.b, m bigint REFERENCES later_key.b); CREATE STATISTICS later_key.x ON n, (n + hers.late(1)) FROM later_key.b) ])
 {
 	my ($name, $sql) = @$case;
