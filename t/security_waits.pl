@@ -366,7 +366,7 @@ ends_well('flake_create_shard(), code of hers', qr/endless_8/);
 # The same in a trigger's condition, and in what a foreign key within the template reads
 value($hers, q(CREATE FUNCTION hers.nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 CREATE FUNCTION hers.late(n int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$BEGIN
-IF EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname ~ '^later_.*_') THEN
+IF EXISTS (SELECT FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace s ON s.oid = c.relnamespace WHERE s.nspname = 'later_key_8') THEN
 	PERFORM pg_advisory_xact_lock(78);
 END IF;
 RETURN n;
