@@ -269,6 +269,7 @@ CREATE TABLE copies_checks.a (id bigint DEFAULT flake_id(512, 'copies_regions'),
     CONSTRAINT of_generator CHECK (flake_shard(id, flake_layout_of('copies_regions')) = 512),
     CONSTRAINT of_region CHECK (flake_shard(id, 'ts:40 region:4 seq:19 epoch=2026-01-01') = 2),
     CONSTRAINT plain CHECK (flake_shard(other) = 6405),
+    CONSTRAINT of_text CHECK (flake_fields(id, 'ts:40 region:4 shard:8 seq:11 epoch=2026-01-01') ->> 'region' = '2'),
     CONSTRAINT same CHECK (flake_shard(other) = flake_shard(x)));
 CREATE TABLE copies_checks.b (id bigint DEFAULT flake_id(6405)) PARTITION BY LIST (flake_shard(id));
 CREATE TABLE copies_checks.b_6405 PARTITION OF copies_checks.b FOR VALUES IN (6405);

@@ -14,7 +14,8 @@ COMMENT ON FUNCTION @extschema@._flake_copy_index(oid, regclass) IS
 -- that PostgreSQL keeps for itself since its releases of 2026.
 --
 -- attmissingval holds a value of the column's type, whose owner may have written a
--- cast to json, which to_jsonb() would execute.  So it is left out before.
+-- cast to json, which to_jsonb() would execute.  So it is left out before.  Trees of
+-- expressions are, too: they can be long, and this is compared with tables locked.
 CREATE FUNCTION @extschema@._flake_traits(namespace oid,
     OUT object text, OUT trait text, OUT value text)
 RETURNS SETOF record
@@ -32,7 +33,7 @@ BEGIN ATOMIC
           AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel l
                           WHERE l.classoid = 'pg_catalog.pg_class'::regclass::oid AND l.objoid = c.oid AND l.provider = 'flakeid'::text)
     ), item (class, id, number, object, line) AS (
-        SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, 0, r.name, pg_catalog.to_jsonb(c)
+        SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, 0, r.name, pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(c, '{"relpartbound": null}'::jsonb))
         FROM relation r JOIN pg_catalog.pg_class c ON c.oid = r.oid
         UNION ALL
         SELECT 'pg_catalog.pg_class'::regclass::oid, r.oid, a.attnum::int, pg_catalog.format('%s column %I'::text, r.name, a.attname),
@@ -43,7 +44,8 @@ BEGIN ATOMIC
                                     WHERE NOT pg_catalog.starts_with(o.text, 'pg_attver='::text) ORDER BY o.text))
         FROM relation r JOIN pg_catalog.pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0::smallint AND NOT a.attisdropped
         UNION ALL
-        SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.to_jsonb(i) || pg_catalog.jsonb_build_object('predicate', pg_catalog.pg_get_expr(i.indpred, i.indrelid))
+        SELECT 0::oid, 0::oid, 0, r.name,
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(i, '{"indexprs": null, "indpred": null}'::jsonb)) || pg_catalog.jsonb_build_object('predicate', pg_catalog.pg_get_expr(i.indpred, i.indrelid))
         FROM relation r JOIN pg_catalog.pg_index i ON i.indexrelid = r.oid
         UNION ALL
         SELECT 0::oid, 0::oid, 0, r.name, pg_catalog.to_jsonb(q)
@@ -65,14 +67,16 @@ BEGIN ATOMIC
         JOIN pg_catalog.pg_class t ON t.oid = c.reltoastrelid
         UNION ALL   -- PostgreSQL names the foreign keys that a partition gets from its parent
         SELECT 'pg_catalog.pg_constraint'::regclass::oid, k.oid, 0, pg_catalog.format('%s constraint %I'::text, r.name, k.conname),
-               pg_catalog.to_jsonb(k) - CASE WHEN k.contype IN ('c'::"char", 'n'::"char") THEN ''::text ELSE 'connoinherit'::text END
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(k, '{"conbin": null}'::jsonb))
+                   - CASE WHEN k.contype IN ('c'::"char", 'n'::"char") THEN ''::text ELSE 'connoinherit'::text END
         FROM relation r JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND NOT (k.contype = 'f'::"char" AND k.conparentid <> 0::oid)
         UNION ALL
-        SELECT 'pg_catalog.pg_trigger'::regclass::oid, t.oid, 0, pg_catalog.format('%s trigger %I'::text, r.name, t.tgname), pg_catalog.to_jsonb(t)
+        SELECT 'pg_catalog.pg_trigger'::regclass::oid, t.oid, 0, pg_catalog.format('%s trigger %I'::text, r.name, t.tgname),
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(t, '{"tgqual": null}'::jsonb))
         FROM relation r JOIN pg_catalog.pg_trigger t ON t.tgrelid = r.oid AND NOT t.tgisinternal
         UNION ALL
         SELECT 'pg_catalog.pg_statistic_ext'::regclass::oid, x.oid, 0, pg_catalog.format('%s statistics object %I'::text, r.name, x.stxname),
-               pg_catalog.to_jsonb(x) || pg_catalog.jsonb_build_object('columns', pg_catalog.pg_get_statisticsobjdef_columns(x.oid))
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(x, '{"stxexprs": null}'::jsonb)) || pg_catalog.jsonb_build_object('columns', pg_catalog.pg_get_statisticsobjdef_columns(x.oid))
         FROM relation r JOIN pg_catalog.pg_statistic_ext x ON x.stxrelid = r.oid
         UNION ALL
         SELECT 'pg_catalog.pg_type'::regclass::oid, y.oid, 0, pg_catalog.format('%s type %s'::text, r.name, CASE WHEN y.typrelid = 0::oid THEN 'of arrays'::text ELSE 'of rows'::text END),
