@@ -12,6 +12,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -256,16 +257,45 @@ retype_column(ParseState *pstate, ColumnRef * reference)
 	return node;
 }
 
+/* In the place of a constant: see forget_constants(). */
+static Node *
+make_parameter(ParseState *pstate, ParamRef * reference)
+{
+	Param	   *parameter = makeNode(Param);
+
+	parameter->paramkind = PARAM_EXTERN;
+	parameter->paramid = reference->number;
+	parameter->paramtype = UNKNOWNOID;
+	parameter->paramtypmod = -1;
+	parameter->location = -1;
+	return (Node *) parameter;
+}
+
+/* Gives it the type that the constant would have. */
+static Node *
+type_parameter(ParseState *pstate, Param * parameter, Oid type, int32 typmod, int location)
+{
+	if (parameter->paramtype != UNKNOWNOID)
+		return NULL;
+	parameter->paramtype = type;
+	parameter->paramcollid = get_typcollation(type);
+	return (Node *) parameter;
+}
+
 static void
 set_up_retyping(ParseState *pstate, void *retyped)
 {
 	pstate->p_pre_columnref_hook = retype_column;
+	pstate->p_paramref_hook = make_parameter;
+	pstate->p_coerce_param_hook = type_parameter;
 	pstate->p_ref_hook_state = retyped;
 }
 
 /*
- * Makes constants with a type null: to read one of a composite type, an array or
- * a range can be to check domains in it, which is to execute what others wrote.
+ * Makes parameters of constants with a type, which nobody reads: to read one of a
+ * composite type, an array or a range can be to check domains in it, which is to
+ * execute what others wrote. The same constants are the same parameters, and others
+ * are not, since the parser merges expressions that are equal.
  */
 static bool
 forget_constants(Node *node, void *context)
@@ -278,7 +308,13 @@ forget_constants(Node *node, void *context)
 
 		/* A number has a type already, and goes through functions of casts. */
 		if (!constant->isnull && IsA(&constant->val, String))
-			constant->isnull = true;
+		{
+			ParamRef   *parameter = makeNode(ParamRef);
+			char	   *string = strVal(&constant->val);
+
+			parameter->number = hash_bytes((unsigned char *) string, strlen(string)) >> 1;
+			((TypeCast *) node)->arg = (Node *) parameter;
+		}
 	}
 
 	/* The walker leaves this clause out. */
