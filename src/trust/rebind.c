@@ -307,7 +307,11 @@ forget_constants(Node *node, void *context)
 		A_Const    *constant = (A_Const *) ((TypeCast *) node)->arg;
 
 		/* A number has a type already, and goes through functions of casts. */
-		if (!constant->isnull && IsA(&constant->val, String))
+		if (constant->isnull || !IsA(&constant->val, String))
+			return false;
+		if (context != NULL)
+			constant->isnull = true;
+		else
 		{
 			ParamRef   *parameter = makeNode(ParamRef);
 			char	   *string = strVal(&constant->val);
@@ -316,6 +320,12 @@ forget_constants(Node *node, void *context)
 			((TypeCast *) node)->arg = (Node *) parameter;
 		}
 	}
+
+#if PG_VERSION_NUM >= 170000
+	/* DEFAULT ... ON EMPTY takes no parameter. */
+	if (IsA(node, JsonBehavior))
+		context = node;
+#endif
 
 	/* The walker leaves this clause out. */
 	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)
