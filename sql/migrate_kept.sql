@@ -238,6 +238,8 @@ CREATE SCHEMA calm;
 CREATE FUNCTION calm.of_int(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(int) RETURNS int IMMUTABLE LANGUAGE sql RETURN $1;
 CREATE FUNCTION calm.either(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+CREATE FUNCTION calm.widest(bigint) RETURNS int IMMUTABLE LANGUAGE sql RETURN 1;
+CREATE FUNCTION calm.widest(numeric) RETURNS int IMMUTABLE LANGUAGE sql RETURN 2;
 CREATE FUNCTION calm.differ(int, int) RETURNS boolean IMMUTABLE LANGUAGE sql RETURN $1 <> $2;
 CREATE OPERATOR calm.= (LEFTARG = int, RIGHTARG = int, FUNCTION = calm.differ);
 CREATE TYPE calm.number;
@@ -312,6 +314,13 @@ INSERT INTO tried (commands) VALUES
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
       CREATE VIEW v AS SELECT (q.r).id FROM (SELECT r FROM all_t() WITH ORDINALITY AS r (id)) AS q'),
     ('CREATE FUNCTION f() RETURNS text LANGUAGE sql BEGIN ATOMIC SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r; END'),
+    ('CREATE TABLE x (n text); CREATE RULE r AS ON INSERT TO x WHERE ((SELECT r::text FROM (t CROSS JOIN (VALUES (1)) AS n) AS r LIMIT 1) = NEW.n) DO ALSO DELETE FROM x WHERE n IS NULL'),
+    -- columns of USING that become other types than bigint
+    ('CREATE TABLE k (ids int[]); CREATE VIEW v AS SELECT array_agg(id) AS ids FROM t; CREATE VIEW w AS SELECT count(*) FROM v NATURAL JOIN k'),
+    ('CREATE TABLE k (s bigint); CREATE VIEW v AS SELECT sum(id) AS s FROM t; CREATE VIEW w AS SELECT calm.widest(s) FROM v FULL JOIN k USING (s)'),
+    ('CREATE TABLE k (s bigint); CREATE VIEW v AS SELECT sum(id) AS s FROM t; CREATE VIEW w AS SELECT calm.widest(j.s) FROM (k JOIN v USING (s)) AS j'),
+    ('CREATE TABLE k (s bigint); CREATE VIEW v AS SELECT sum(id) AS s FROM t;
+      CREATE VIEW w AS SELECT (SELECT calm.widest(s)) FROM k JOIN v USING (s) FULL JOIN (VALUES (1::bigint, 2)) AS m (s) USING (s)'),
     -- rows of functions, and fields of rows
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t''; CREATE VIEW v AS SELECT calm.either(id) FROM all_t()'),
     ('CREATE FUNCTION all_t() RETURNS SETOF t LANGUAGE sql AS ''TABLE kept.t'';
@@ -424,6 +433,26 @@ SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 'c'::regcla
 RESET DateStyle;
 RESET TimeZone;
 
+-- What is not the same tree when it is parsed again, but names the same
+CREATE FUNCTION calm.same(calm.number, calm.number) RETURNS boolean IMMUTABLE STRICT LANGUAGE internal AS 'int8eq';
+CREATE FUNCTION calm.hash(calm.number) RETURNS int IMMUTABLE STRICT LANGUAGE internal AS 'hashint8';
+CREATE OPERATOR calm.= (LEFTARG = calm.number, RIGHTARG = calm.number, FUNCTION = calm.same, COMMUTATOR = OPERATOR(calm.=), HASHES);
+CREATE OPERATOR CLASS calm.number_ops DEFAULT FOR TYPE calm.number USING hash AS OPERATOR 1 calm.=, FUNCTION 1 calm.hash(calm.number);
+CREATE TABLE again (id serial, k calm.number, a int);
+CREATE VIEW windows AS SELECT row_number() OVER (PARTITION BY k ORDER BY id) AS n, rank() OVER (PARTITION BY again.k ORDER BY id) AS r,
+    sum(a) OVER (PARTITION BY a, k) AS s, sum(a) OVER named AS t, sum(a) OVER (named ORDER BY a) AS u, sum(a) OVER (PARTITION BY k, id::bigint) AS v,
+    sum(a) OVER (PARTITION BY k, id) AS w FROM again WINDOW named AS (PARTITION BY k), other AS (PARTITION BY k ORDER BY a);
+CREATE VIEW constants AS SELECT id, row_number() OVER (ORDER BY k OPERATOR(calm.=) '1'), rank() OVER (ORDER BY k OPERATOR(calm.=) '2')
+    FROM again ORDER BY k OPERATOR(calm.=) '3', k OPERATOR(calm.=) '4', k OPERATOR(calm.=) '5'::text::calm.number;
+CREATE TABLE others (id bigint, small smallint, ids bigint[]);
+CREATE VIEW joined AS SELECT j.id, o.ids FROM (again JOIN others USING (id)) AS j FULL JOIN (SELECT id, a FROM again) AS q USING (id, a)
+    LEFT JOIN others AS o USING (id) NATURAL JOIN (SELECT id::smallint AS id FROM others) AS p;
+CREATE VIEW sums AS SELECT sum(id) AS s, array_agg(id) AS ids FROM again;
+CREATE VIEW summed AS SELECT s, q.ids FROM sums FULL JOIN (SELECT avg(a) AS s FROM again) AS p USING (s) LEFT JOIN sums AS q USING (s) JOIN (SELECT ids AS r FROM sums) AS r ON r = q.ids;
+SELECT count(*) > 0 FROM public.flake_migrate('kept.again', 'id', 9);
+SELECT attrelid::regclass, attname, atttypid::regtype FROM pg_attribute JOIN pg_class c ON c.oid = attrelid
+WHERE relnamespace = 'kept'::regnamespace AND relkind = 'v' AND attname IN ('id', 's', 'ids') ORDER BY 1, 2;
+
 RESET search_path;
 DROP SCHEMA kept, calm CASCADE;
 REVOKE USAGE ON SCHEMA public FROM flake_owner;
@@ -500,6 +529,37 @@ CREATE INDEX ON swap_t (swap(n));
 ALTER FUNCTION swap VOLATILE;
 SELECT count(*) FROM flake_migrate('swap_t', 'id', 5);
 TABLE swap_v;
-DROP TABLE swap_t CASCADE;
+-- so can columns and tables
+DROP VIEW swap_v;
+CREATE TABLE swap_a (x int, y int);
+CREATE TABLE swap_b (x int, y int);
+INSERT INTO swap_a VALUES (1, 10);
+INSERT INTO swap_b VALUES (2, 20);
+CREATE VIEW swap_v AS SELECT id, a.x AS ax, a.y AS ay, b.x AS bx, b.y AS by FROM swap_t, swap_a a, swap_b b;
+CREATE OR REPLACE FUNCTION swap(n int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regclass('public.swap_v') IS NULL AND EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'public.swap_a'::regclass AND attname = 'x' AND attnum = 1) THEN
+        ALTER TABLE public.swap_a RENAME x TO z;
+        ALTER TABLE public.swap_a RENAME y TO x;
+        ALTER TABLE public.swap_a RENAME z TO y;
+    END IF;
+    RETURN n;
+END
+$$;
+SELECT count(*) FROM flake_migrate('swap_t', 'id', 5);
+TABLE swap_v;
+CREATE OR REPLACE FUNCTION swap(n int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_regclass('public.swap_v') IS NULL AND NOT EXISTS (SELECT FROM public.swap_a WHERE x = 2) THEN
+        ALTER TABLE public.swap_a RENAME TO swap_c;
+        ALTER TABLE public.swap_b RENAME TO swap_a;
+        ALTER TABLE public.swap_c RENAME TO swap_b;
+    END IF;
+    RETURN n;
+END
+$$;
+SELECT count(*) FROM flake_migrate('swap_t', 'id', 5);
+TABLE swap_v;
+DROP TABLE swap_t, swap_a, swap_b CASCADE;
 DROP FUNCTION swap_1, swap_2, swap;
 RESET client_min_messages;

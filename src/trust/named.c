@@ -34,17 +34,24 @@
 PG_FUNCTION_INFO_V1(flake_named);
 PG_FUNCTION_INFO_V1(flake_has_record);
 
-static bool add_named(Node *node, List **named);
+/* What is named so far, and in a query, of each of its windows, which one it is. */
+typedef struct Named
+{
+	List	   *objects;
+	List	   *windows;
+} Named;
+
+static bool add_named(Node *node, Named *named);
 
 static void
-add(List **named, Oid object)
+add(Named *named, Oid object)
 {
 	if (object >= FirstUnpinnedObjectId)
-		*named = lappend_oid(*named, object);
+		named->objects = lappend_oid(named->objects, object);
 }
 
 static void
-add_all(List **named, List *objects)
+add_all(Named *named, List *objects)
 {
 	ListCell   *cell;
 
@@ -57,7 +64,7 @@ add_all(List **named, List *objects)
  * each of them is cast by itself.
  */
 static void
-add_elements(ArrayExpr * array, Expr *cast, List **named)
+add_elements(ArrayExpr * array, Expr *cast, Named *named)
 {
 	ListCell   *cell;
 
@@ -78,7 +85,7 @@ add_elements(ArrayExpr * array, Expr *cast, List **named)
 
 /* The function that casts what UNION and the like put together.  The planner adds it. */
 static void
-add_cast(Oid from, Oid to, List **named)
+add_cast(Oid from, Oid to, Named *named)
 {
 	Oid			function = InvalidOid;
 	CoercionPathType path;
@@ -93,7 +100,7 @@ add_cast(Oid from, Oid to, List **named)
 }
 
 static void
-add_casts(Query *query, Node *operation, List *types, List **named)
+add_casts(Query *query, Node *operation, List *types, Named *named)
 {
 	check_stack_depth();
 	if (IsA(operation, SetOperationStmt))
@@ -124,8 +131,48 @@ add_casts(Query *query, Node *operation, List *types, List **named)
 	}
 }
 
+/*
+ * Windows without a name are one if they are the same as text, which they can become
+ * when they are written down.  So those that name the same are listed once, and each
+ * function has the number of its window among these.
+ */
+static void
+add_windows(List *windows, Named *named)
+{
+	List	   *different = NIL;
+	ListCell   *cell;
+
+	named->windows = NIL;
+	foreach(cell, windows)
+	{
+		WindowClause *window = lfirst_node(WindowClause, cell);
+		Named		of_window = {NIL, NIL};
+		ListCell   *earlier;
+		int			number = 1;
+
+		(void) add_named((Node *) window->partitionClause, &of_window);
+		(void) add_named((Node *) window->orderClause, &of_window);
+		(void) add_named(window->startOffset, &of_window);
+		(void) add_named(window->endOffset, &of_window);
+		add(&of_window, window->startInRangeFunc);
+		add(&of_window, window->endInRangeFunc);
+		foreach(earlier, different)
+		{
+			if (equal(lfirst(earlier), of_window.objects))
+				break;
+			number++;
+		}
+		if (earlier == NULL)
+		{
+			different = lappend(different, of_window.objects);
+			named->objects = list_concat(named->objects, of_window.objects);
+		}
+		named->windows = lappend_int(named->windows, number);
+	}
+}
+
 static bool
-add_named(Node *node, List **named)
+add_named(Node *node, Named *named)
 {
 	if (node == NULL)
 		return false;
@@ -139,6 +186,9 @@ add_named(Node *node, List **named)
 			break;
 		case T_WindowFunc:
 			add(named, ((WindowFunc *) node)->winfnoid);
+			named->objects = lappend_oid(named->objects,
+										 list_nth_int(named->windows,
+													  ((WindowFunc *) node)->winref - 1));
 			break;
 		case T_OpExpr:
 		case T_DistinctExpr:
@@ -171,9 +221,7 @@ add_named(Node *node, List **named)
 			add(named, ((SortGroupClause *) node)->sortop);
 			return false;
 		case T_WindowClause:
-			add(named, ((WindowClause *) node)->startInRangeFunc);
-			add(named, ((WindowClause *) node)->endInRangeFunc);
-			break;
+			return false;		/* see add_windows() */
 		case T_SetOperationStmt:
 			add_all(named, ((SetOperationStmt *) node)->colTypes);
 			(void) add_named((Node *) ((SetOperationStmt *) node)->groupClauses,
@@ -186,12 +234,20 @@ add_named(Node *node, List **named)
 			add(named, ((TableSampleClause *) node)->tsmhandler);
 			break;
 		case T_Query:
-			if (((Query *) node)->setOperations != NULL)
-				add_casts((Query *) node, ((Query *) node)->setOperations,
-						  ((SetOperationStmt *) ((Query *) node)->setOperations)->colTypes,
-						  named);
-			return query_tree_walker((Query *) node, add_named, named,
-									 QTW_EXAMINE_SORTGROUP);
+			{
+				Query	   *query = (Query *) node;
+				List	   *outer = named->windows;
+
+				if (query->setOperations != NULL)
+					add_casts(query, query->setOperations,
+							  ((SetOperationStmt *) query->setOperations)->colTypes,
+							  named);
+				add_windows(query->windowClause, named);
+				(void) query_tree_walker(query, add_named, named,
+										 QTW_EXAMINE_SORTGROUP);
+				named->windows = outer;
+				return false;
+			}
 		default:
 			break;
 	}
@@ -214,10 +270,10 @@ flake_array_of_oids(List *oids)
 Datum
 flake_named_in(Node *tree)
 {
-	List	   *named = NIL;
+	Named		named = {NIL, NIL};
 
 	(void) add_named(tree, &named);
-	return flake_array_of_oids(named);
+	return flake_array_of_oids(named.objects);
 }
 
 /*

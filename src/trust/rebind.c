@@ -12,15 +12,20 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
+#include "parser/parse_coerce.h"
 #include "parser/parse_expr.h"
+#include "parser/parse_oper.h"
 #include "parser/parse_relation.h"
 #include "parser/parse_type.h"
 #include "parser/parser.h"
+#include "parser/parsetree.h"
 #include "trust/named.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -54,31 +59,77 @@ new_type_of(const Retyped *retyped, Oid relation, AttrNumber attribute)
 	return type;
 }
 
+static Oid	new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column);
+
+/* The number of what is on one side of a join. */
+static int
+side(Node *input)
+{
+	return IsA(input, JoinExpr) ? ((JoinExpr *) input)->rtindex
+		: castNode(RangeTblRef, input)->rtindex;
+}
+
+/* What the parser compares, for a column of USING. */
+static OpExpr *
+comparison_of(const JoinExpr * join, int column)
+{
+	Node	   *comparison = join->quals;
+
+	if (list_length(join->usingClause) > 1)
+		comparison = list_nth(castNode(BoolExpr, comparison)->args, column - 1);
+	return castNode(OpExpr, strip_implicit_coercions(comparison));
+}
+
 /*
- * The same for what refers to a column: of a relation, of functions that return
- * rows of one, or one that a join has merged.  What is referred to is so many levels
- * further up.
+ * One of the two columns that are compared, with the type that it is to have.
+ */
+static Node *
+retyped_side(ParseState *pstate, const Retyped *retyped, Node *compared, Node *input,
+			 int column, bool *changed)
+{
+	Var		   *var = castNode(Var, copyObject(strip_implicit_coercions(compared)));
+	Oid			type = new_type_in(pstate, retyped, side(input), column);
+
+	if (OidIsValid(type))
+	{
+		var->vartype = type;
+		var->vartypmod = -1;
+		var->varcollid = get_typcollation(type);
+		*changed = true;
+	}
+	return (Node *) var;
+}
+
+/* Both of them; NIL if they keep their types. */
+static List *
+retyped_sides(ParseState *pstate, const Retyped *retyped, JoinExpr * join, int column)
+{
+	RangeTblEntry *rte = rt_fetch(join->rtindex, pstate->p_rtable);
+	List	   *compared = comparison_of(join, column)->args;
+	bool		changed = false;
+	Node	   *left = retyped_side(pstate, retyped, linitial(compared), join->larg,
+									list_nth_int(rte->joinleftcols, column - 1), &changed);
+	Node	   *right = retyped_side(pstate, retyped, lsecond(compared), join->rarg,
+									 list_nth_int(rte->joinrightcols, column - 1), &changed);
+
+	return changed ? lappend(list_make1(left), right) : NIL;
+}
+
+/*
+ * The same for a column of what a query names: a relation, functions that return
+ * rows of one, or a join, which can have merged it.
  */
 static Oid
-new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
+new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column)
 {
-	RangeTblEntry *rte;
-	Var		   *var = (Var *) node;
-	Node	   *merged;
-	Oid			type = InvalidOid;
+	RangeTblEntry *rte = rt_fetch(number, pstate->p_rtable);
 	ListCell   *lc;
 
 	check_stack_depth();
-	if (!IsA(node, Var) || var->varattno <= InvalidAttrNumber)
-		return InvalidOid;
-	levels += var->varlevelsup;
-	rte = GetRTEByRangeTablePosn(pstate, var->varno, levels);
 	if (rte->rtekind == RTE_RELATION)
-		return new_type_of(retyped, rte->relid, var->varattno);
+		return new_type_of(retyped, rte->relid, column);
 	if (rte->rtekind == RTE_FUNCTION)
 	{
-		int			column = var->varattno;
-
 		/* The columns of each function, and then perhaps WITH ORDINALITY */
 		foreach(lc, rte->functions)
 		{
@@ -90,30 +141,74 @@ new_type(ParseState *pstate, const Retyped *retyped, Node *node, int levels)
 								   column);
 			column -= function->funccolcount;
 		}
-		return InvalidOid;
 	}
-	if (rte->rtekind != RTE_JOIN)
-		return InvalidOid;
-
-	/* What is not smaller than an integer is so by another column, and stays. */
-	merged = list_nth(rte->joinaliasvars, var->varattno - 1);
-	if (exprType(merged) != INT2OID && exprType(merged) != INT4OID)
-		return InvalidOid;
-	merged = strip_implicit_coercions(merged);
-	if (!IsA(merged, CoalesceExpr))
-		return new_type(pstate, retyped, merged, levels);
-	foreach(lc, ((CoalesceExpr *) merged)->args)
+	if (rte->rtekind == RTE_JOIN)
 	{
-		type = new_type(pstate, retyped, strip_implicit_coercions(lfirst(lc)), levels);
-		if (OidIsValid(type))
-			break;
+		JoinExpr   *join = list_nth_node(JoinExpr, pstate->p_joinexprs, number - 1);
+		int			of_left = list_length(rte->joinleftcols);
+
+		if (column <= rte->joinmergedcols)
+		{
+			List	   *sides = retyped_sides(pstate, retyped, join, column);
+
+			return sides == NIL ? InvalidOid
+				: select_common_type(pstate, sides, "JOIN/USING", NULL);
+		}
+		if (column <= of_left)
+			return new_type_in(pstate, retyped, side(join->larg),
+							   list_nth_int(rte->joinleftcols, column - 1));
+		column += rte->joinmergedcols - of_left;
+		return new_type_in(pstate, retyped, side(join->rarg),
+						   list_nth_int(rte->joinrightcols, column - 1));
 	}
-	return type;
+	return InvalidOid;
 }
 
 /*
- * A reference to a column, or to a field: see mark_fields(); with the type that it is
- * to have.
+ * Compares columns of USING, about which the hook is not asked, as what they are to
+ * be.
+ */
+static void
+retype_joins(ParseState *pstate, const Retyped *retyped)
+{
+	ListCell   *lc;
+
+	foreach(lc, pstate->p_joinexprs)
+	{
+		JoinExpr   *join = lfirst(lc);
+		int			columns = join == NULL ? 0 : list_length(join->usingClause);
+
+		for (int column = 1; column <= columns; column++)
+		{
+			List	   *sides = retyped_sides(pstate, retyped, join, column);
+			Expr	   *comparison;
+
+			if (sides == NIL)
+				continue;
+			comparison = make_op(pstate, list_make1(makeString("=")), linitial(sides),
+								 lsecond(sides), pstate->p_last_srf, -1);
+			(void) coerce_to_boolean(pstate, (Node *) comparison, "JOIN/USING");
+			*comparison_of(join, column) = *castNode(OpExpr, comparison);
+		}
+	}
+}
+
+/* The type that a column is to have to which a reference leads; as it is written. */
+static Oid
+new_type(ParseState *pstate, const Retyped *retyped, Node *node)
+{
+	Var		   *var = (Var *) node;
+
+	if (!IsA(node, Var) || var->varattno <= InvalidAttrNumber)
+		return InvalidOid;
+	for (Index level = 0; level < var->varlevelsup; level++)
+		pstate = pstate->parentParseState;
+	return new_type_in(pstate, retyped, var->varnosyn, var->varattnosyn);
+}
+
+/*
+ * A reference to a column, or to a field, with the type that it is to have; or a mark
+ * that follows joins: see mark_fields().
  */
 static Node *
 retype_column(ParseState *pstate, ColumnRef * reference)
@@ -122,6 +217,11 @@ retype_column(ParseState *pstate, ColumnRef * reference)
 	Node	   *node = linitial(reference->fields);
 	Oid			type;
 
+	if (IsA(node, A_Star))
+	{
+		retype_joins(pstate, retyped);
+		return makeBoolConst(true, false);
+	}
 	if (IsA(node, A_Indirection))
 		node = transformExpr(pstate, node, pstate->p_expr_kind);
 	else
@@ -145,7 +245,7 @@ retype_column(ParseState *pstate, ColumnRef * reference)
 		}
 		return node;
 	}
-	type = new_type(pstate, retyped, node, 0);
+	type = new_type(pstate, retyped, node);
 	if (OidIsValid(type))
 	{
 		Var		   *var = (Var *) node;
@@ -157,16 +257,45 @@ retype_column(ParseState *pstate, ColumnRef * reference)
 	return node;
 }
 
+/* In the place of a constant: see forget_constants(). */
+static Node *
+make_parameter(ParseState *pstate, ParamRef * reference)
+{
+	Param	   *parameter = makeNode(Param);
+
+	parameter->paramkind = PARAM_EXTERN;
+	parameter->paramid = reference->number;
+	parameter->paramtype = UNKNOWNOID;
+	parameter->paramtypmod = -1;
+	parameter->location = -1;
+	return (Node *) parameter;
+}
+
+/* Gives it the type that the constant would have. */
+static Node *
+type_parameter(ParseState *pstate, Param * parameter, Oid type, int32 typmod, int location)
+{
+	if (parameter->paramtype != UNKNOWNOID)
+		return NULL;
+	parameter->paramtype = type;
+	parameter->paramcollid = get_typcollation(type);
+	return (Node *) parameter;
+}
+
 static void
 set_up_retyping(ParseState *pstate, void *retyped)
 {
 	pstate->p_pre_columnref_hook = retype_column;
+	pstate->p_paramref_hook = make_parameter;
+	pstate->p_coerce_param_hook = type_parameter;
 	pstate->p_ref_hook_state = retyped;
 }
 
 /*
- * Makes constants with a type null: to read one of a composite type, an array or
- * a range can be to check domains in it, which is to execute what others wrote.
+ * Makes parameters of constants with a type, which nobody reads: to read one of a
+ * composite type, an array or a range can be to check domains in it, which is to
+ * execute what others wrote. The same constants are the same parameters, and others
+ * are not, since the parser merges expressions that are equal.
  */
 static bool
 forget_constants(Node *node, void *context)
@@ -178,9 +307,25 @@ forget_constants(Node *node, void *context)
 		A_Const    *constant = (A_Const *) ((TypeCast *) node)->arg;
 
 		/* A number has a type already, and goes through functions of casts. */
-		if (!constant->isnull && IsA(&constant->val, String))
+		if (constant->isnull || !IsA(&constant->val, String))
+			return false;
+		if (context != NULL)
 			constant->isnull = true;
+		else
+		{
+			ParamRef   *parameter = makeNode(ParamRef);
+			char	   *string = strVal(&constant->val);
+
+			parameter->number = hash_bytes((unsigned char *) string, strlen(string)) >> 1;
+			((TypeCast *) node)->arg = (Node *) parameter;
+		}
 	}
+
+#if PG_VERSION_NUM >= 170000
+	/* DEFAULT ... ON EMPTY takes no parameter. */
+	if (IsA(node, JsonBehavior))
+		context = node;
+#endif
 
 	/* The walker leaves this clause out. */
 	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)
@@ -191,6 +336,24 @@ forget_constants(Node *node, void *context)
 		(void) forget_constants(cycle->cycle_mark_default, context);
 	}
 	return raw_expression_tree_walker(node, forget_constants, context);
+}
+
+/* Has the hook called when the joins of a query are there: a condition that is true. */
+static void
+mark_joins(SelectStmt * query)
+{
+	ColumnRef  *mark = makeNode(ColumnRef);
+
+	if (query->fromClause == NIL)
+		return;
+	mark->fields = list_make1(makeNode(A_Star));
+	mark->location = -1;
+	if (query->whereClause == NULL)
+		query->whereClause = (Node *) mark;
+	else
+		query->whereClause = (Node *) makeBoolExpr(AND_EXPR,
+												   lappend(list_make1(mark), query->whereClause),
+												   -1);
 }
 
 /*
@@ -207,6 +370,8 @@ mark_fields(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	(void) raw_expression_tree_walker(node, mark_fields, context);
+	if (IsA(node, SelectStmt))
+		mark_joins((SelectStmt *) node);
 	if (!IsA(node, A_Indirection))
 		return false;
 	foreach(lc, whole->indirection)

@@ -26,8 +26,11 @@
                                        WHEN t.name IS NOT NULL THEN t.name
                                        -- that of another type, if a column gets one
                                        WHEN p.opcdefault THEN format('default operator class of access method %s', p.opcmethod)
-                                       ELSE format('%s %s %s', d.refclassid::regclass, d.refobjid, d.refobjsubid) END)
+                                       -- of two tables or columns, each can have got the other's name
+                                       ELSE format('%s %s %s %s %s', d.refclassid::regclass, d.refobjid, d.refobjsubid, c.oid::regclass, b.attname) END)
         FROM pg_depend d
+        LEFT JOIN pg_class c ON d.refclassid = 'pg_class'::regclass AND c.oid = d.refobjid
+        LEFT JOIN pg_attribute b ON b.attrelid = c.oid AND b.attnum = d.refobjsubid
         LEFT JOIN view_type t ON d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid
         LEFT JOIN pg_opclass p ON d.refclassid = 'pg_opclass'::regclass AND p.oid = d.refobjid
         WHERE d.classid = n.classid AND d.objid = n.objid
