@@ -14,6 +14,7 @@ use strict;
 use warnings;
 
 use File::Find;
+use File::Path qw(make_path);
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 
@@ -144,6 +145,27 @@ my @settings = map { /`(\w+)/g } $settings =~ /^\| (`[^|]*)/mg;
 cmp_ok(scalar @settings, '>', 30, 't/README.md has settings of tests');
 is(join(' ', grep { !/^(?:$known)$/ } @settings),
 	'', 'which tools/run hands to them, also as root');
+
+# Of what make vectors and make bench-growth leave, the names lead to the same places in the
+# source tree, whatever names there are.
+my $trees = PostgreSQL::Test::Utils::tempdir();
+my ($take_results) = slurp_file("$FindBin::RealBin/../tools/run") =~ /^(# What the benchmark and .*)/ms;
+my @results = qw(clients/vectors/good.csv docs/img/growth-good.svg bench/growth/results.csv);
+make_path(map { ("$trees/source/$_", "$trees/tmp/flakeid/$_") } qw(clients/vectors/z.csv docs/img bench/growth));
+append_to_file("$trees/tmp/flakeid/$_", 'id,')
+  foreach @results, 'Makefile', 'clients/vectors/z.csv/Makefile', "docs/img/growth-1\nMakefile\n.svg";
+append_to_file("$trees/source/Makefile", 'all:');
+foreach my $command (qw(vectors bench-growth))
+{
+	my $script = "say() { :; }; source_dir=\$2/source; tmp=\$2/tmp; as_user=(); status=0\n$take_results";
+
+	is(system('bash', '-euo', 'pipefail', '-c', $script, 'tools/run', $command, $trees),
+		0, "make $command takes its results");
+}
+my @files;
+find(sub { push @files, $File::Find::name =~ s{^\Q$trees/source/\E}{}r if -f }, "$trees/source");
+is_deeply([ sort @files ], [ sort 'Makefile', @results ], 'no results of other names are there');
+is(slurp_file("$trees/source/Makefile"), 'all:', 'or have replaced what is there');
 
 # Mistakes are found.
 my $small = PostgreSQL::Test::Utils::tempdir();

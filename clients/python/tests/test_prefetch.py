@@ -6,6 +6,7 @@ error, none waits for itself, and no id is handed out twice or lost.
 
 import asyncio
 import faulthandler
+import gc
 import itertools
 import os
 import subprocess
@@ -336,6 +337,74 @@ class Fetching(WithServer):
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=os.path.dirname(__file__)
         )
         self.assertEqual((run.stdout, run.stderr), ("0\nclosed\nclosed\n", ""))
+
+    def test_handler_after_the_end_of_the_process(self):
+        """One that was registered before the first Prefetch is called after the thread's end: it gets
+        what is left, and then an error."""
+        code = """if True:
+            import asyncio, atexit, faulthandler
+            from test_prefetch import AsyncPrefetch, Closed, Prefetch, Server
+            faulthandler.dump_traceback_later(20, exit=True)
+            for patch in Server().patches():
+                patch.start()
+
+            @atexit.register
+            def last():
+                print(ids.next_n(3))
+                for _ in range(2):
+                    try:
+                        ids.next()
+                    except Closed as error:
+                        print(error.message)
+                try:
+                    asyncio.run(others.next())
+                except Closed as error:
+                    print(error.message)
+                print(ids._worker._requests.qsize())
+
+            ids = Prefetch(shard=5, batch=4)
+            others = AsyncPrefetch(shard=5, batch=4)
+            print(ids.next())
+        """
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=os.path.dirname(__file__)
+        )
+        ended = "no id is left, and its thread has ended\n"
+        self.assertEqual((run.stdout, run.stderr), ("0\n[1, 2, 3]\n" + 3 * ended + "0\n", ""))
+
+    def test_finalizer_of_a_cycle(self):
+        """The thread is told to end before it is called: it gets what is left, and then an error."""
+        got = []
+
+        class Writer:
+            def __init__(self):
+                self.ids = Prefetch(shard=5, batch=4)
+                self.me = self
+
+            def __del__(self):
+                try:
+                    while True:
+                        got.append(self.ids.next())
+                except Closed as error:
+                    got.append(error.message)
+
+        writer = Writer()
+        self.assertEqual(writer.ids.next(), 0)
+        faulthandler.dump_traceback_later(20, exit=True)
+        del writer
+        gc.collect()
+        self.assertEqual(got, [1, 2, 3, "no id is left, and its thread has ended"])
+
+    def test_thread_that_has_died(self):
+        with mock.patch("flakeid._runner.Worker._waiting", side_effect=MemoryError), mock.patch("threading.excepthook"):
+            ids = Prefetch(shard=5, batch=4)
+            faulthandler.dump_traceback_later(20, exit=True)
+            with self.assertRaises(NotConnected):
+                ids.next(timeout=0.1)
+            ids._worker._thread.join(60)
+        self.assertEqual(ids.next_n(4), [0, 1, 2, 3])
+        with self.assertRaises(Closed):
+            ids.next()
 
     def test_no_answer(self):
         go_on = threading.Event()

@@ -79,6 +79,11 @@ class Fetching:
         if self._closed:
             raise Closed("it was closed")
 
+    def _check_worker(self) -> None:
+        """For want of ids.  A thread ends with the process, and before finalizers of what had this."""
+        if self._worker is not None and self._worker.has_ended():
+            raise Closed("no id is left, and its thread has ended")
+
     def _take(self) -> Optional[int]:
         """The next id that is there."""
         while True:
@@ -171,6 +176,7 @@ class Prefetch(Blocking, Fetching):
                     self._is_asked = True
                     self._worker.ask(self._fetch(), self._note_answer)
                 return id
+            self._check_worker()
             if self._worker.is_here():
                 raise RuntimeError("reentrant call of a prefetch, as by a finalizer")
             self._is_asked = False  # also if an exception came between it and asking
@@ -253,6 +259,7 @@ class AsyncPrefetch(Awaited, Fetching):
                 request = self._request = self._send()
             if id is not None:
                 return id
+            self._check_worker()
             if request is not None:
                 done, _ = await asyncio.wait([request], timeout=max(0.0, (until - boottime_ns()) / 1e9))
                 if not done:

@@ -199,9 +199,14 @@ class Worker:
         """Whether its thread is the one that asks this: it would wait for itself."""
         return threading.get_ident() == self._thread.ident
 
+    def has_ended(self) -> bool:
+        """Whether its thread runs no more steps, and answers None to all who ask."""
+        return self._has_ended
+
     def ask(self, steps: Optional[Generator[Command, Any, Any]], answer: Answer) -> None:
         """Has steps run.  Where others are under way, their outcome is the answer."""
-        self._requests.put((steps, answer))
+        if not self._has_ended:
+            self._requests.put((steps, answer))
         if self._has_ended:  # looked at after put(), as the thread looks for requests after it is set
             answer(None)
 
