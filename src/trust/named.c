@@ -186,9 +186,10 @@ add_named(Node *node, Named *named)
 			break;
 		case T_WindowFunc:
 			add(named, ((WindowFunc *) node)->winfnoid);
-			named->objects = lappend_oid(named->objects,
-										 list_nth_int(named->windows,
-													  ((WindowFunc *) node)->winref - 1));
+			if (named->windows != NIL)
+				named->objects = lappend_oid(named->objects,
+											 list_nth_int(named->windows,
+														  ((WindowFunc *) node)->winref - 1));
 			break;
 		case T_OpExpr:
 		case T_DistinctExpr:

@@ -123,13 +123,14 @@ static Oid
 new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column)
 {
 	RangeTblEntry *rte = rt_fetch(number, pstate->p_rtable);
-	ListCell   *lc;
 
 	check_stack_depth();
 	if (rte->rtekind == RTE_RELATION)
 		return new_type_of(retyped, rte->relid, column);
 	if (rte->rtekind == RTE_FUNCTION)
 	{
+		ListCell   *lc;
+
 		/* The columns of each function, and then perhaps WITH ORDINALITY */
 		foreach(lc, rte->functions)
 		{
@@ -346,7 +347,7 @@ mark_joins(SelectStmt * query)
 
 	if (query->fromClause == NIL)
 		return;
-	mark->fields = list_make1(makeNode(A_Star));
+	mark->fields = lappend(NIL, makeNode(A_Star));
 	mark->location = -1;
 	if (query->whereClause == NULL)
 		query->whereClause = (Node *) mark;
