@@ -155,7 +155,7 @@ my %arguments = (
 	'_flake_shard_hash(bigint, bigint)' => [ [ 0, 0 ] ],
 	'_flake_shard_checks(oid[], name[], integer[], integer[], integer[], flake_layout)' =>
 	  [ map { [ "ARRAY[$_\::regclass::oid]", "'{id}'", "'{3}'", "'{3}'", "'{4{n}}'", "'instagram'" ] } @parts ],
-	'_flake_other_checks(oid[], name[], flake_layout[], oid[])' =>
+	'_flake_other_checks(oid[], name[], _flake_layout, oid[])' =>
 	  [ map { [ "ARRAY[$_\::regclass::oid]", "'{id}'", "'{instagram}'", "ARRAY[$_\::regclass::oid]" ] } @parts ],
 	'_flake_lock_shard(_flake_ticket, integer, regclass)' =>
 	  [ map { [ $_, '{n}', "'{s}.g'" ] } @tickets ],
