@@ -40,7 +40,7 @@ use FlakeServer;
 use FlakeWire;
 use POSIX ();
 use PostgreSQL::Test::Utils;
-use Time::HiRes qw(usleep);
+use Time::HiRes qw(usleep clock_gettime CLOCK_MONOTONIC);
 use TortureClient;
 
 our @EXPORT = qw(
@@ -55,6 +55,7 @@ our @EXPORT = qw(
   start_poller
   stop_processes
   read_ids
+  reads_over
   wait_for_readers
   polls
   tail_errors
@@ -538,6 +539,8 @@ sub start_reader
 				if ($ids && @$ids)
 				{
 					print $file map { "$_\n" } @$ids;
+					append_to_file("$directory/$name.reads",
+						join(' ', clock_gettime(CLOCK_MONOTONIC), $kind, $after, $ids->[0], $ids->[-1]) . "\n");
 					$after = $ids->[-1];
 					$used{$kind} += @$ids;
 				}
@@ -666,6 +669,25 @@ sub read_ids
 	my ($directory, $name) = @_;
 
 	return [ split /\n/, slurp_file("$directory/$name.read") ];
+}
+
+=pod
+
+=item reads_over($directory, $name, @ids)
+
+How a reader came to be past ids: of each read that began below one and ended above it,
+when it was, its kind, after which id, the first and the last that it got.
+
+=cut
+
+sub reads_over
+{
+	my ($directory, $name, @ids) = @_;
+
+	return grep {
+		my (undef, undef, $after, undef, $last) = split / /;
+		grep { $after < $_ && $_ < $last } @ids;
+	} split /\n/, slurp_file("$directory/$name.reads");
 }
 
 =pod

@@ -289,7 +289,8 @@ sub check_readers
 		my @lost = grep { !$is_read{$_} } @$rows;
 
 		is(scalar @lost, 0, "reader $name has lost no row of " . @$rows)
-		  or diag "it has read up to $read->[-1], and lost @lost[ 0 .. ($#lost < 4 ? $#lost : 4) ]";
+		  or diag join "\n", "it has read up to $read->[-1], and lost @lost; these reads went past:",
+		  reads_over($directory, $name, @lost);
 		is(first_descent($read), undef,
 			"and has read each once, in order");
 	}
