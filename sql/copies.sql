@@ -267,6 +267,7 @@ CREATE SCHEMA copies_checks;
 CREATE TABLE copies_checks.a (id bigint DEFAULT flake_id(512, 'copies_regions'), other bigint DEFAULT flake_id(6405), x copies_domain_of_it,
     CONSTRAINT decoded CHECK ((flake_decode(id, 'ts:40 region:4 shard:8 seq:11 epoch=2026-01-01')).shard = 512),
     CONSTRAINT of_generator CHECK (flake_shard(id, flake_layout_of('copies_regions')) = 512),
+    CONSTRAINT of_next_year CHECK (flake_shard(id, 'ts:40 region:4 shard:8 seq:11 epoch=2027-01-01') = 512),
     CONSTRAINT of_region CHECK (flake_shard(id, 'ts:40 region:4 seq:19 epoch=2026-01-01') = 2),
     CONSTRAINT plain CHECK (flake_shard(other) = 6405),
     CONSTRAINT of_text CHECK (flake_fields(id, 'ts:40 region:4 shard:8 seq:11 epoch=2026-01-01') ->> 'region' = '2'),

@@ -100,7 +100,7 @@ COMMENT ON FUNCTION @extschema@._flake_rebind(@extschema@._flake_ticket, text, o
 CREATE FUNCTION @extschema@._flake_named(tree pg_node_tree)
 RETURNS oid[]
 AS 'MODULE_PATHNAME', 'flake_named'
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_named(pg_node_tree) IS
 'the functions, operators and types outside of PostgreSQL that a definition names, in its order, each as often as it is named; for functions of flakeid';

@@ -80,9 +80,7 @@ comparison_of(const JoinExpr * join, int column)
 	return castNode(OpExpr, strip_implicit_coercions(comparison));
 }
 
-/*
- * One of the two columns that are compared, with the type that it is to have.
- */
+/* One of the two columns that are compared, with the type that it is to have. */
 static Node *
 retyped_side(ParseState *pstate, const Retyped *retyped, Node *compared, Node *input,
 			 int column, bool *changed)
@@ -116,8 +114,8 @@ retyped_sides(ParseState *pstate, const Retyped *retyped, JoinExpr * join, int c
 }
 
 /*
- * The same for a column of what a query names: a relation, functions that return
- * rows of one, or a join, which can have merged it.
+ * The type that a column is to have of what a query names: a relation, functions
+ * that return rows of one, or a join, which can have merged it.
  */
 static Oid
 new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column)
@@ -209,7 +207,7 @@ new_type(ParseState *pstate, const Retyped *retyped, Node *node)
 
 /*
  * A reference to a column, or to a field, with the type that it is to have; or a mark
- * that follows joins: see mark_fields().
+ * that follows joins: see mark_fields() and mark_joins().
  */
 static Node *
 retype_column(ParseState *pstate, ColumnRef * reference)
