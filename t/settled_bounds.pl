@@ -280,6 +280,20 @@ my ($first_bound, undef, $last_bound) = split /\|/, (get_answer($reader))[0];
 is($last_bound, $first_bound, 'a statement has one bound');
 value($reader, 'SELECT pg_advisory_unlock_all()');
 
+# Or none: with rows of one scan but not of another, readers would go on above some that
+# they have not got.
+value($writer, q(SELECT flake_create_generator('not_asked')));
+value($writer, q(SELECT flake_id(1, 'not_asked')));
+value($writer, 'BEGIN; ' . join '; ', map { "SELECT flake_id(1, 'other_$_')" } 1 .. 5);
+value($other, 'SELECT pg_advisory_lock(1)');
+send_query($reader, q(SELECT flake_settled('not_asked'), pg_advisory_lock(1), flake_settled('not_asked')));
+wait_for_waiters($node, 1, q(locktype = 'advisory'));
+value($writer, 'ROLLBACK');
+value($other, 'SELECT pg_sleep(0.01), pg_advisory_unlock(1)');
+is((get_answer($reader))[0], '||', 'a statement that begins with no bound goes on with none');
+isnt(settled($reader, q('not_asked')), '', 'the next one has a bound');
+value($reader, 'SELECT pg_advisory_unlock_all()');
+
 # REPEATABLE READ.
 value($writer, 'BEGIN');
 $held = insert($writer, 1);

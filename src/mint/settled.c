@@ -247,22 +247,26 @@ find_for_shard(Generator *generator, Settled *all, int32 shard)
 SettledBound
 flake_settled_find(Generator *generator, int32 shard)
 {
-	SettledBound result = {0};
-	Settled    *all;
+	SettledBound result = {.latest = FLAKE_PACKED_NONE};
+	uint64		epoch = 0;
 
-	/* It begins with the first id. */
-	if ((int64) pg_atomic_read_u64(&generator->horizon.shared->value) == FLAKE_PACKED_NONE)
-		return result;
-	flake_horizon_ask(&generator->horizon);
-	all = flake_shmem_settled(generator->key, FLAKE_EVERY_SHARD);
 	if (flake_layout_has_time(&generator->layout))
 		shard = FLAKE_EVERY_SHARD;
-	result.latest = shard == FLAKE_EVERY_SHARD
-		? find_for_all(generator, all) : find_for_shard(generator, all, shard);
+
+	/* It begins with the first id. */
+	if ((int64) pg_atomic_read_u64(&generator->horizon.shared->value) != FLAKE_PACKED_NONE)
+	{
+		Settled    *all;
+
+		flake_horizon_ask(&generator->horizon);
+		all = flake_shmem_settled(generator->key, FLAKE_EVERY_SHARD);
+		result.latest = shard == FLAKE_EVERY_SHARD
+			? find_for_all(generator, all) : find_for_shard(generator, all, shard);
+		epoch = all->epoch;
+	}
 	result.any_is_known = result.latest != FLAKE_PACKED_NONE;
-	if (result.any_is_known)
-		result.is_known = flake_settled_for_snapshot(generator->key, shard, all->epoch,
-													 result.latest, &result.bound);
+	result.is_known = flake_settled_for_snapshot(generator->key, shard, epoch,
+												 result.latest, &result.bound);
 	return result;
 }
 

@@ -16,10 +16,11 @@
  * planned.
  *
  * A statement may ask again and again, for each row that it looks at, or for each
- * partition when it comes to that; and it must see one bound.  So none that was used
- * is forgotten before its statement, or the cursor, has ended.  That is when the
- * memory of its portal goes, or of the client's message where there is no portal: while
- * a statement is planned, and in deferred triggers.
+ * partition when it comes to that; and it must see one bound, or none each time.  Else
+ * it would return rows of one table, and leave out rows of another with lesser ids.  So
+ * what was used is not forgotten before its statement, or the cursor, has ended.  That
+ * is when the memory of its portal goes, or of the client's message where there is no
+ * portal: while a statement is planned, and in deferred triggers.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -214,6 +215,7 @@ find_used(Oid generator, int32 shard, Snapshot snapshot, uint64 portal)
 	{
 		entry->is_set = false;
 		entry->is_known = false;
+		entry->bound = FLAKE_PACKED_NONE;
 		forget_with_portal(entry);
 	}
 	return entry;
@@ -323,21 +325,24 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 						   int64 *bound)
 {
 	Snapshot	snapshot;
-	KnownBounds *known;
+	KnownBounds *known = NULL;
 	UsedBound  *entry;
 	uint64		portal = ActivePortal != NULL ? (uintptr_t) ActivePortal->portalContext : 0;
 
 	*bound = latest;
 	if (!ActiveSnapshotSet())
-		return true;
+		return latest != FLAKE_PACKED_NONE;
 	snapshot = GetActiveSnapshot();
 	if (snapshot->snapshot_type != SNAPSHOT_MVCC || snapshot->takenDuringRecovery)
 		return false;
-	known = find_known(epoch, shard);
-	remember(known, latest);
+	if (latest != FLAKE_PACKED_NONE)
+	{
+		known = find_known(epoch, shard);
+		remember(known, latest);
+	}
 
 	entry = find_used(generator, shard, snapshot, portal);
-	if (!entry->is_set)
+	if (!entry->is_set && known != NULL)
 	{
 		/* One that an earlier statement has used may not be kept any more. */
 		UsedBound  *greatest = find_used(generator, shard, snapshot, ANY_PORTAL);
@@ -351,10 +356,10 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 			greatest->is_known = true;
 			break;
 		}
-		entry->is_set = true;
 		entry->is_known = greatest->is_known;
 		entry->bound = greatest->bound;
 	}
+	entry->is_set = true;		/* also that there is none */
 	*bound = entry->bound;
 	return entry->is_known;
 }
