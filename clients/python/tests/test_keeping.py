@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import logging
 import threading
 import time
 import unittest
@@ -101,6 +102,24 @@ class Resources(unittest.TestCase):
             with mock.patch.object(ids, "_fail", side_effect=MemoryError), self.assertLogs("flakeid", "ERROR"):
                 self.goes_on()
             self.goes_on()
+
+    def test_logging_that_fails(self):
+        """What the application has for that is not of the thread's."""
+
+        class Failing(logging.Filter):
+            records = 0
+
+            def filter(self, record):
+                self.records += 1
+                raise ValueError("a filter has failed")
+
+        failing = Failing()
+        logger = logging.getLogger("flakeid")
+        logger.addFilter(failing)
+        self.addCleanup(logger.removeFilter, failing)
+        with Minter() as ids, mock.patch.object(ids, "_fail", side_effect=MemoryError):
+            self.goes_on()
+        self.assertGreater(failing.records, 0)
 
     def test_bell(self):
         """Rung before anybody waits, it is heard."""

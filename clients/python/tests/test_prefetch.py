@@ -30,6 +30,7 @@ class Server:
         self.connections = 0
         self.queries = 0
         self.is_away = False
+        self.pause = 0
         self.meanwhile = lambda: None
 
     def answer(self, sql, parameters):
@@ -55,7 +56,7 @@ class Server:
         connection = self.connect(parameters)
 
         async def query(sql, parameters):
-            await asyncio.sleep(0)
+            await asyncio.sleep(self.pause if self.queries else 0)
             return self.answer(sql, parameters)
 
         async def close():
@@ -310,6 +311,27 @@ class Fetching(WithServer):
                     ids.next()
             self.server.is_away = False
             self.assertEqual(ids.next(), 4)
+
+    def test_event_loop_that_ends_while_a_batch_is_fetched(self):
+        ended = threading.Event()
+        for has_async in (False, True):
+            with mock.patch("flakeid._prefetch.has_async", lambda: has_async):
+                ids = AsyncPrefetch(shard=5, batch=2)
+                self.server.fetched = self.server.queries = 0
+                if has_async:
+                    self.server.pause = 3600  # from the second batch on
+                else:
+                    self.server.meanwhile = lambda: self.server.queries and ended.wait(60)
+                loop = asyncio.new_event_loop()
+                self.assertEqual(loop.run_until_complete(ids.next()), 0)
+                request = ids._request
+                self.assertFalse(request.done())
+                request._log_destroy_pending = False
+                loop.close()
+                ended.set()
+                self.server.pause = 0
+                self.assertEqual([asyncio.run(ids.next()) for _ in range(6)], [1, 2, 3, 4, 5, 6])
+                asyncio.run(ids.close())
 
     def test_one_that_nobody_has_any_more(self):
         ids = Prefetch(shard=5, batch=4)

@@ -197,3 +197,7 @@ class AsyncConnection:
             await self._connection.close()
         except self._error:
             pass
+
+    def abandon(self) -> None:
+        """Closes it when its event loop has ended."""
+        self._connection.pgconn.finish()

@@ -31,7 +31,7 @@ from ._errors import (
 from ._layout import Layout
 from ._process import boottime_ns
 
-log = logging.getLogger("flakeid")
+_log = logging.getLogger("flakeid")
 
 _SECOND = 1_000_000_000
 _LONGEST_DELAY = 10 * _SECOND
@@ -114,6 +114,14 @@ SELECT CASE WHEN pg_catalog.clock_timestamp() OPERATOR(pg_catalog.>)
             THEN {schema}.flake_release(%s::pg_catalog.text, %s::pg_catalog.regclass) END"""
 
 
+def log(level: int, message: str, *arguments: object, failure: Optional[BaseException] = None) -> None:
+    """Logs.  What a filter or a handler of the application's raises must end nothing."""
+    try:
+        _log.log(level, message, *arguments, exc_info=failure, stacklevel=2)
+    except Exception:
+        pass
+
+
 def check_seconds(name: str, value: Seconds, least: float, most: float) -> int:
     """An option that is a length of time, in microseconds; InvalidArgument if it is none."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
@@ -159,7 +167,7 @@ def error_of(failed: Exception) -> FlakeidError:
     if isinstance(failed, FlakeidError):
         return failed
     if not isinstance(failed, DatabaseFailed):
-        log.exception("unexpected error", exc_info=failed)
+        log(logging.ERROR, "unexpected error", failure=failed)
         return ServerError(f"{type(failed).__name__}: {failed}")
     state = failed.sqlstate
     cls: Type[FlakeidError] = ServerError
@@ -229,8 +237,12 @@ class Keeper:
                 yield from self._lease_and_hold()
                 return
             except Exception as failure:  # as for want of memory, outside of what is told to anybody
-                error_of(failure)
+                unexpected = failure
+            try:
+                error_of(unexpected)
                 yield from self._back_off()
+            except Exception:  # there is none for this either
+                pass
 
     def _lease_and_hold(self) -> Steps:
         while not self._minting._closed:
@@ -263,12 +275,12 @@ class Keeper:
             self.on_first_attempt()
 
     def _tell(self, name: str, error: Optional[FlakeidError] = None) -> None:
-        log.debug("%s: shard %d until %d", name, self._shard, self._expires_at_us)
+        log(logging.DEBUG, "%s: shard %d until %d", name, self._shard, self._expires_at_us)
         if self._on_event is not None:
             try:
                 self._on_event(Event(name, self._shard, self._not_before_us, self._expires_at_us, error))
-            except Exception:
-                log.exception("on_event has failed")
+            except Exception as failure:
+                log(logging.ERROR, "on_event has failed", failure=failure)
 
     def _sleep_until(self, until: int) -> Steps:
         while boottime_ns() < until and not self._minting._closed:
@@ -422,5 +434,7 @@ class Keeper:
                     while boottime_ns() < until:
                         yield Sleep(until)
         except Exception as failure:
-            log.warning("the lease of shard %d was not given back: %s", self._shard, error_of(failure).message)
+            log(
+                logging.WARNING, "the lease of shard %d was not given back: %s", self._shard, error_of(failure).message
+            )
         minting._drop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import atexit
 import os
 import sys
@@ -35,8 +36,8 @@ def _exit_all() -> None:
     for owner in list(_owners):
         try:
             owner._exit()
-        except Exception:
-            log.exception("a minter could not be closed")
+        except Exception as failure:
+            log(logging.ERROR, "a minter could not be closed", failure=failure)
 
 
 def at_exit(owner: Any) -> None:

@@ -213,7 +213,8 @@ class Prefetch(Blocking, Fetching):
 class AsyncPrefetch(Awaited, Fetching):
     """The same for coroutines: ``async with AsyncPrefetch(dsn, shard=5) as ids``.
 
-    Requests run in the event loop with psycopg (3), in a thread with psycopg2.
+    Requests run in the event loop with psycopg (3), in a thread with psycopg2.  One event loop after
+    the other can use it, as of several asyncio.run(), but no two at a time.
     """
 
     def __init__(
@@ -226,10 +227,27 @@ class AsyncPrefetch(Awaited, Fetching):
         expires: Seconds = 600,
     ) -> None:
         super().__init__(dsn, shard, generator, batch, expires)
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._request: Optional[asyncio.Future[Any]] = None
         self._turn = asyncio.Lock()
         self._runner: Optional[AsyncRunner] = None
         self._worker = None if has_async() else self._make_worker()
+
+    def _come_to_loop(self) -> None:
+        """In another event loop nobody ends what the last one has begun."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        is_first = self._loop is None
+        self._loop = loop
+        if is_first:
+            return
+        self._request = None
+        self._turn = asyncio.Lock()
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            self._schema = None
+            runner.abandon()
 
     def _send(self) -> asyncio.Future[Any]:
         """Makes a request.  Of two at once, as by a signal handler, the later has nothing to do."""
@@ -251,6 +269,7 @@ class AsyncPrefetch(Awaited, Fetching):
     async def next(self, timeout: float = 10.0) -> int:
         """The next id, as Prefetch.next(); it waits without holding up the event loop."""
         until = after(timeout)
+        self._come_to_loop()
         while True:
             self._check()
             id = self._take()
@@ -278,6 +297,7 @@ class AsyncPrefetch(Awaited, Fetching):
         """Throws away the ids that are left, and closes the connection."""
         if not self._birth.is_here():
             raise forked(type(self).__name__)
+        self._come_to_loop()
         self._closed = True
         self._ids.clear()
         if self._worker is not None:

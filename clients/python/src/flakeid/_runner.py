@@ -328,3 +328,9 @@ class AsyncRunner:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+    def abandon(self) -> None:
+        """Closes the connection when the event loop has ended."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.abandon()
