@@ -167,6 +167,26 @@ find(sub { push @files, $File::Find::name =~ s{^\Q$trees/source/\E}{}r if -f }, 
 is_deeply([ sort @files ], [ sort 'Makefile', @results ], 'no results of other names are there');
 is(slurp_file("$trees/source/Makefile"), 'all:', 'or have replaced what is there');
 
+# npm takes no settings, workspace or packages from the directories above.
+SKIP:
+{
+	my $above = PostgreSQL::Test::Utils::tempdir();
+	my $tools = "$FindBin::RealBin/../tools";
+
+	skip 'npm and Node.js 20 are not there', 2
+	  if system("command -v npm && node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' >&2") != 0;
+	append_to_file("$above/package.json", '{"private": true, "workspaces": ["a/npm"]}');
+	append_to_file("$above/none.json", '{}');
+	is( system('bash', '-euo', 'pipefail', '-c',
+			". '$tools/common.sh'; install_from_npm \$1/a/npm \$1/none.json; [ -n \"\$JAVASCRIPT_PACKAGES\" ]",
+			'tools/run', $above),
+		0, 'npm installs');
+	is_deeply(
+		[ sort map { s{.*/}{}r } glob "$above/*" ],
+		[qw(a none.json package.json)],
+		'and nothing in a directory above, which says that this is of its workspace');
+}
+
 # Mistakes are found.
 my $small = PostgreSQL::Test::Utils::tempdir();
 mkdir "$small/docs" or die $!;

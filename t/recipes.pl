@@ -682,10 +682,14 @@ INSERT INTO albums VALUES (DEFAULT);
 	});
 
 
-# Debian's Node.js finds Debian's modules by itself, others do not.
-local $ENV{NODE_PATH} = join ':', $ENV{NODE_PATH} || (), '/usr/share/nodejs';
+# Debian's Node.js finds Debian's modules by itself, others do not.  Named by its path: by
+# name Node.js looks in the parents of the directory first.
+my ($pg) = grep { -e } map { "$_/pg" } split(/:/, $ENV{NODE_PATH} // ''),
+  '/usr/share/nodejs';
 my $nodejs =
-  first_working([ 'node', '/usr/bin/node' ], '-e', 'require("pg")');
+  defined $pg
+  ? first_working([ 'node', '/usr/bin/node' ], '-e', 'require(process.argv[1])', $pg)
+  : undef;
 
 recipe(
 	'node-postgres',
@@ -694,13 +698,17 @@ recipe(
 	version => [
 		$nodejs,
 		'-p',
-		'"pg " + require("pg/package.json").version + ", node " + process.version'
+		'"pg " + require(process.argv[1] + "/package.json").version + ", node " + process.version',
+		$pg
 	],
 	test => sub {
 		my ($directory) = @_;
 
 		app_with_tables();
 		write_files('node-postgres', $directory);
+		mkdir "$directory/node_modules";
+		symlink $pg, "$directory/node_modules/pg"
+		  or die "$directory/node_modules/pg: $!";
 
 		my ($first, @rest) =
 		  split /\n/, output_of('app.js', $directory, $nodejs, 'app.js');

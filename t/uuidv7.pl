@@ -228,7 +228,7 @@ SKIP:
 	  unless eval {
 		IPC::Run::run(
 			[
-				'npm', 'install', '--silent', '--no-audit', '--no-fund', '--prefix', $directory,
+				'npm', 'install', '--no-workspaces', '--ignore-scripts', '--silent', '--no-audit', '--no-fund', '--prefix', $directory,
 				'uuid@11', 'uuidv7@1', 'uuidv7-js@1'
 			],
 			'<', '/dev/null', '>', \$log, '2>', \$log, IPC::Run::timeout(60));

@@ -131,13 +131,48 @@ unpack() {
     PATH=$PATH:$1/usr/bin:$1/usr/sbin
 }
 
+# temporary_parent
+# Prints where to make a temporary directory. Programs also look into the parents of theirs
+# for packages and settings, as npm and Node.js do, and in /tmp these are anybody's. So for
+# root it is where only root can write.
+temporary_parent() {
+    local parent=/tmp
+
+    [ "$(id -u)" -ne 0 ] || parent=/var/cache
+    echo "${FLAKEID_TMP:-$parent}"
+}
+
+# What npm and Node.js would take from the parents of a directory, and is neither the
+# user's nor root's.
+of_others_above() {
+    local parent=$1 name
+
+    while [ "$parent" != / ]; do
+        parent=$(dirname "$parent")
+        for name in "$parent"/{node_modules,package.json,.npmrc}; do
+            if { [ -e "$name" ] || [ -h "$name" ]; } && ! [[ $(stat -c %u "$name") =~ ^(0|$(id -u))$ ]]; then
+                echo "$name"
+                return 0
+            fi
+        done
+    done
+}
+
 # install_from_npm DIR PACKAGE_JSON
 # Puts the packages that are named there into DIR, and says so in
 # JAVASCRIPT_PACKAGES, if npm is there and Node.js is not too old for them. npm keeps
-# what it has downloaded in the user's cache. No package's own script is run. Those of
+# what it has downloaded in the user's cache. No package's own script is run, and npm does
+# not look for a workspace in the parents of the directory. Those of
 # devDependencies are left out unless JAVASCRIPT is "all": not by --omit=dev, which keeps
 # what is an optional peer of another package.
 install_from_npm() {
+    local others
+
+    others=$(of_others_above "$1")
+    if [ -n "$others" ]; then
+        say "going without the packages of npm: Node.js would use $others, which is somebody else's"
+        return 0
+    fi
     if ! command -v npm >/dev/null || [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
         say "going on without the packages of npm: npm and Node.js 20 are not there"
         return 0
@@ -147,7 +182,7 @@ install_from_npm() {
     JAVASCRIPT=${JAVASCRIPT-} node -e 'const p = require(process.argv[1]);
         if (process.env.JAVASCRIPT !== "all") delete p.devDependencies;
         console.log(JSON.stringify(p));' "$2" >"$1/package.json"
-    if (cd "$1" && timeout 300 npm install --loglevel=error --no-audit --no-fund --no-update-notifier \
+    if (cd "$1" && timeout 300 npm install --no-workspaces --loglevel=error --no-audit --no-fund --no-update-notifier \
         --no-package-lock --ignore-scripts --prefer-offline \
         --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=1000) \
         >"$1/npm.log" 2>&1; then

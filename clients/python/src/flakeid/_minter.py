@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import atexit
+import logging
 import os
 import sys
 import threading
@@ -15,6 +15,7 @@ from ._core import Minting, after, forked
 from ._driver import connection_parameters
 from ._errors import FlakeidError, InvalidArgument
 from ._keeper import Event, Keeper, Seconds, check_seconds, log
+from ._process import is_mine
 from ._runner import Runner
 from ._usage import Blocking
 
@@ -158,13 +159,15 @@ class Minter(Blocking, Minting):
         """Ends minting, and gives the lease back if it can be done at once; next() raises Closed then.
 
         Waits for the server's clock to pass the time of the last id, up to a second.  Does nothing
-        when called again.  Raises Forked in a child of the process that made the minter.
+        when called again.  In a signal handler that has interrupted next() it does not wait: the
+        lease is given back when that goes on, and at the latest when the process ends.  Raises
+        Forked in a child of the process that made the minter.
         """
         if not self._birth.is_here():
             raise forked("minter")
         self._stop()
         self._wake_keeper()
-        if threading.current_thread() is not self._thread:
+        if threading.current_thread() is not self._thread and not is_mine(self._lock):
             self._thread.join(CLOSE_WITHIN)
 
     def _exit(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import sys
+import threading
 import time
 import weakref
 from functools import partial
@@ -12,6 +13,11 @@ from typing import Callable, Union
 
 # MADV_WIPEONFORK of Linux, which the module mmap does not name.
 _WIPE_ON_FORK = 18
+
+
+def is_mine(lock: threading.RLock) -> bool:
+    """Whether this thread has it: a signal handler, in which it is asked, has interrupted who took it."""
+    return bool(lock._is_owned())  # type: ignore[attr-defined]
 
 
 def _boottime() -> Callable[[], int]:
