@@ -22,6 +22,10 @@
  * is when the memory of its portal goes, or of the client's message where there is no
  * portal: while a statement is planned, and in deferred triggers.
  *
+ * A loop or a cursor in a function has a portal of its own, but is part of the statement
+ * that calls the function, if it has its snapshot.  So a portal begins with what those
+ * around it have used, or with the first answer in the client's message.
+ *
  * Copyright (c) 2026, the flakeid developers
  *
  *-------------------------------------------------------------------------
@@ -100,6 +104,9 @@ typedef struct UsedKey
  */
 #define ANY_PORTAL	PG_UINT64_MAX
 
+/* The first answer with a snapshot in the client's message. */
+#define THE_MESSAGE	0
+
 typedef struct UsedBound
 {
 	UsedKey		key;			/* must be first */
@@ -121,6 +128,7 @@ typedef struct UsedUntil
 	MemoryContextCallback callback;
 	struct UsedUntil *next;
 	MemoryContext context;
+	Portal		portal;			/* whose memory it is; NULL if the message's */
 	LocalTransactionId lxid;	/* the transaction of these: */
 	UsedBound  *first;
 } UsedUntil;
@@ -160,6 +168,7 @@ find_until(MemoryContext context)
 	}
 	until = MemoryContextAllocZero(context, sizeof(UsedUntil));
 	until->context = context;
+	until->portal = ActivePortal != NULL && ActivePortal->portalContext == context ? ActivePortal : NULL;
 	until->callback.func = forget_used;
 	until->callback.arg = until;
 	MemoryContextRegisterResetCallback(context, &until->callback);
@@ -171,8 +180,8 @@ find_until(MemoryContext context)
 static void
 forget_with_portal(UsedBound *entry)
 {
-	MemoryContext context = ActivePortal != NULL ? ActivePortal->portalContext
-	: MessageContext;
+	MemoryContext context = ActivePortal != NULL && entry->key.portal != THE_MESSAGE
+	? ActivePortal->portalContext : MessageContext;
 	UsedUntil  *until;
 
 	/* A background worker may have neither. */
@@ -187,16 +196,43 @@ forget_with_portal(UsedBound *entry)
 	until->first = entry;
 }
 
-static UsedBound *
-find_used(Oid generator, int32 shard, Snapshot snapshot, uint64 portal)
+static UsedKey
+make_key(Oid generator, int32 shard, Snapshot snapshot, uint64 portal)
 {
 	UsedKey		key = {.generator = generator,.shard = shard,
 	.xmin = snapshot->xmin,.xmax = snapshot->xmax,.portal = portal};
-	UsedBound  *entry;
-	bool		found;
 
 	key.snapshot = hash_bytes_extended((const unsigned char *) snapshot->xip,
 									   snapshot->xcnt * sizeof(TransactionId), 0);
+	return key;
+}
+
+/* What a portal that is being run has used, or else the client's message; NULL if nothing. */
+static UsedBound *
+find_used_around(UsedKey key)
+{
+	for (UsedUntil *until = untils; until != NULL; until = until->next)
+	{
+		UsedBound  *entry;
+
+		if (until->portal == NULL || until->portal->status != PORTAL_ACTIVE)
+			continue;
+		key.portal = (uintptr_t) until->context;
+		entry = hash_search(used, &key, HASH_FIND, NULL);
+		if (entry != NULL && entry->is_set)
+			return entry;
+	}
+	if (MessageContext == NULL)
+		return NULL;			/* as in a background worker */
+	key.portal = THE_MESSAGE;
+	return hash_search(used, &key, HASH_FIND, NULL);
+}
+
+static UsedBound *
+find_used(UsedKey key)
+{
+	UsedBound  *entry;
+	bool		found;
 
 	/* The old one has gone with the transaction's memory. */
 	if (used_in != flake_current_lxid())
@@ -327,7 +363,9 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 	Snapshot	snapshot;
 	KnownBounds *known = NULL;
 	UsedBound  *entry;
-	uint64		portal = ActivePortal != NULL ? (uintptr_t) ActivePortal->portalContext : 0;
+	UsedBound  *around;
+	UsedKey		key;
+	uint64		portal = ActivePortal != NULL ? (uintptr_t) ActivePortal->portalContext : THE_MESSAGE;
 
 	*bound = latest;
 	if (!ActiveSnapshotSet())
@@ -341,11 +379,23 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 		remember(known, latest);
 	}
 
-	entry = find_used(generator, shard, snapshot, portal);
-	if (!entry->is_set && known != NULL)
+	key = make_key(generator, shard, snapshot, portal);
+	entry = find_used(key);
+	if (entry->is_set)
+	{
+		*bound = entry->bound;
+		return entry->is_known;
+	}
+	around = find_used_around(key);
+	if (around != NULL && around->is_set)
+	{
+		entry->is_known = around->is_known;
+		entry->bound = around->bound;
+	}
+	else if (known != NULL)
 	{
 		/* One that an earlier statement has used may not be kept any more. */
-		UsedBound  *greatest = find_used(generator, shard, snapshot, ANY_PORTAL);
+		UsedBound  *greatest = find_used(make_key(generator, shard, snapshot, ANY_PORTAL));
 
 		for (int i = 0; i < known->n; i++)
 		{
@@ -360,6 +410,17 @@ flake_settled_for_snapshot(Oid generator, int32 shard, uint64 epoch, int64 lates
 		entry->bound = greatest->bound;
 	}
 	entry->is_set = true;		/* also that there is none */
+	if (portal != THE_MESSAGE && MessageContext != NULL)
+	{
+		UsedBound  *message = find_used(make_key(generator, shard, snapshot, THE_MESSAGE));
+
+		if (!message->is_set)
+		{
+			message->is_set = true;
+			message->is_known = entry->is_known;
+			message->bound = entry->bound;
+		}
+	}
 	*bound = entry->bound;
 	return entry->is_known;
 }
