@@ -418,9 +418,11 @@ class TestMinter(WithServer):
 
     def test_on_event_that_fails(self):
         def fail(event):
-            raise RuntimeError("told")
-        with self.assertLogs("flakeid", "ERROR"), Minter(on_event=fail) as ids:
-            ids.next()
+            raise error
+        for error in (RuntimeError("told"), SystemExit(1)):
+            with self.assertLogs("flakeid", "ERROR"), Minter(on_event=fail) as ids:
+                ids.next()
+                self.assertTrue(ids._thread.is_alive())
 
 
     def test_signal_handlers(self):
@@ -734,6 +736,30 @@ class TestAsync(WithServer):
         minted = asyncio.run(run())
         self.assertEqual(minted, sorted(set(minted)))
         self.assertEqual({LAYOUT.shard(id) for id in minted}, {11})
+
+    def test_another_event_loop(self):
+        """When that in which it was opened has ended: to the end of the lease, and it can be closed."""
+
+        def in_loop(coroutine):
+            loop = asyncio.new_event_loop()
+            try:
+                return loop.run_until_complete(coroutine)
+            finally:
+                loop.close()
+
+        for run in (asyncio.run, in_loop):  # it cancels the task, or does not
+            ids = AsyncMinter(owner="another loop")
+            run(ids.open())
+            ids._task._log_destroy_pending = False
+            run(ids.next())
+            self.assertEqual(self.held("another loop"), 1)
+            if ids._thread is None:
+                deadline, ids._deadline = ids._deadline, 0
+                with self.assertRaisesRegex(flakeid.LeaseExpired, "event loop"):
+                    run(ids.next(timeout=60))
+                ids._deadline = deadline
+            run(ids.close())
+            self.assertEqual(self.held("another loop"), 0)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Callable, List, Optional
 
 from ._core import Minting, after, forked
 from ._driver import connection_parameters, has_async
-from ._errors import FlakeidError, NotConnected
+from ._errors import FlakeidError, LeaseExpired, NotConnected
 from ._keeper import Event, Keeper, Seconds, Steps, check_seconds
 from ._minter import CLOSE_WITHIN, Minter, at_exit, check_count
 from ._runner import AsyncRunner, Runner, in_thread
@@ -22,7 +22,8 @@ class AsyncMinter(Awaited, Minting):
     open(), which waits for the first attempt to lease.  Leases are renewed by a task of the event
     loop with psycopg (3), by a thread with psycopg2; ``on_event`` is called there.
 
-    A loop that is held up for longer than the lease lasts loses the lease, not an id.
+    A loop that is held up for longer than the lease lasts loses the lease, not an id.  In another
+    loop, when that of open() has ended, it mints to the end of its lease, and can be closed.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class AsyncMinter(Awaited, Minting):
         self._keeper = Keeper(self, generator, ttl, first_ttl, owner, on_event)
         self._parameters = connection_parameters(dsn)
         self._task: Optional[asyncio.Future[None]] = None
+        self._runner: Optional[AsyncRunner] = None
         self._thread: Optional[threading.Thread] = None
         at_exit(self)
 
@@ -59,9 +61,10 @@ class AsyncMinter(Awaited, Minting):
 
             self._keeper.on_first_attempt = set_attempted
             if has_async():
-                runner = AsyncRunner(self._parameters)
-                self._wake_keeper = runner.wake
-                self._task = asyncio.ensure_future(self._run(runner, self._keeper.run()))
+                self._runner = AsyncRunner(self._parameters)
+                self._wake_keeper = self._runner.wake
+                self._keeper.may_exit = True
+                self._task = asyncio.ensure_future(self._run(self._runner, self._keeper.run()))
             else:
                 blocking = Runner(self._parameters)
                 self._wake_keeper = blocking.wake
@@ -110,6 +113,10 @@ class AsyncMinter(Awaited, Minting):
                 if self._task is None and isinstance(error, NotConnected):
                     error.hint = 'Write "async with", or await open() first.'
                     raise
+                if isinstance(error, LeaseExpired) and self._is_kept_no_more():
+                    error.detail = "The event loop that renewed it has ended, or its tasks were canceled."
+                    error.hint = "Make a minter in this event loop."
+                    raise
                 pause = self._pause(error, until)
             await asyncio.sleep(pause)
 
@@ -121,11 +128,23 @@ class AsyncMinter(Awaited, Minting):
         self._wake_keeper()
         if self._task is None:
             return
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.result()
-        elif self._thread is None:  # as by who cancels all tasks
+        if self._task.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([self._task])
+            if not self._task.cancelled():
+                self._task.result()
+                return
+        # Somebody has canceled all tasks, or it was opened in another loop.
+        if self._thread is None:
+            if self._runner is not None and self._task.get_loop().is_closed():
+                self._runner.abandon()
             await self._run(AsyncRunner(self._parameters), self._keeper.release())
+        else:
+            await asyncio.to_thread(self._thread.join, CLOSE_WITHIN)
+
+    def _is_kept_no_more(self) -> bool:
+        """Whether nobody renews the lease."""
+        task = self._task
+        return self._thread is None and task is not None and (task.done() or task.get_loop().is_closed())
 
     def _exit(self) -> None:
         """The interpreter ends, and nobody has closed it; the loop is over."""

@@ -228,6 +228,7 @@ class Keeper:
         self._server_ahead_us = 0  # of boottime_ns()
 
         self.first_error: Optional[FlakeidError] = None
+        self.may_exit = False  # by sys.exit() in on_event; of a thread, that would end nothing else
         self.on_first_attempt: Callable[[], None] = lambda: None
 
     def run(self) -> Steps:
@@ -279,7 +280,9 @@ class Keeper:
         if self._on_event is not None:
             try:
                 self._on_event(Event(name, self._shard, self._not_before_us, self._expires_at_us, error))
-            except Exception as failure:
+            except (Exception, SystemExit) as failure:
+                if self.may_exit and isinstance(failure, SystemExit):
+                    raise
                 log(logging.ERROR, "on_event has failed", failure=failure)
 
     def _sleep_until(self, until: int) -> Steps:
