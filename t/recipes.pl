@@ -745,8 +745,8 @@ recipe(
 		my $port = $node->port;
 
 		# The driver does not do unix sockets.
-		$node->append_conf('postgresql.conf',
-			"listen_addresses = '127.0.0.1'");
+		local $ENV{PGPASSFILE} = $ENV{PGPASSFILE};
+		listen_on_tcp($node);
 		$node->restart;
 		app_with_tables();
 		write_files('jdbc', $directory);
@@ -764,6 +764,8 @@ recipe(
 		is_id_of($id, 'photo', 'summer');
 		is(app("SELECT photo_id, flake_shard(id) FROM comment"),
 			"$id|5", 'the comment belongs to it');
+		$node->append_conf('postgresql.conf', q(listen_addresses = ''));
+		$node->restart;
 	});
 
 

@@ -77,10 +77,10 @@ sub start_citus_node
 		$name,
 		clock            => new_clock(),
 		allows_streaming => 'logical',
+		tcp              => 1,
 		sql              => 'CREATE EXTENSION citus',
 		conf             => q(
 shared_preload_libraries = 'citus'
-listen_addresses = '127.0.0.1'
 citus.node_conninfo = 'sslmode=disable'
 citus.enable_statistics_collection = off
 citus.max_background_task_executors_per_node = 1

@@ -43,6 +43,7 @@ use Time::HiRes ();
 
 our @EXPORT = qw(
   start_server
+  listen_on_tcp
   start_standby
   change_setting
   wait_until
@@ -82,6 +83,7 @@ options can all be left out:
 
   conf    lines for postgresql.conf
   clock   a clock of new_clock(), which the server is to see
+  tcp     true for a server that listen_on_tcp() makes listen
   sql     statements to run in the database postgres
 
 All others are for init(), for example allows_streaming => 'logical'.
@@ -91,14 +93,58 @@ All others are for init(), for example allows_streaming => 'logical'.
 sub start_server
 {
 	my ($name, %options) = @_;
-	my ($conf, $clock, $sql) = delete @options{qw(conf clock sql)};
+	my ($conf, $clock, $tcp, $sql) = delete @options{qw(conf clock tcp sql)};
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
 	$node->init(%options);
 	$node->append_conf('postgresql.conf', $conf) if defined $conf;
+	if ($tcp)
+	{
+		$node->start;
+		listen_on_tcp($node);
+		$node->stop;
+	}
 	defined $clock ? start_with_clock($node, $clock) : $node->start;
 	$node->safe_psql('postgres', $sql) if defined $sql;
 	return $node;
+}
+
+=pod
+
+=item listen_on_tcp($node)
+
+Has a server listen on 127.0.0.1, too, when it is restarted.  There everybody on the
+machine could be its superuser: so the test's user gets a password, which libpq and the
+JDBC driver find by PGPASSFILE.
+
+=cut
+
+my $password;
+
+sub listen_on_tcp
+{
+	my ($node) = @_;
+
+	if (!defined $password)
+	{
+		my $file = PostgreSQL::Test::Utils::tempdir . '/passwords';
+
+		open my $random, '<:raw', '/dev/urandom' or die "/dev/urandom: $!";
+		read $random, $password, 16;
+		close $random;
+		$password = unpack 'H*', $password;
+		append_to_file($file, "127.0.0.1:*:*:*:$password\n");
+		chmod 0600, $file or die "$file: $!";
+		$ENV{PGPASSFILE} = $file;
+	}
+	$node->safe_psql('postgres',
+		"SET log_statement = none; ALTER ROLE CURRENT_USER PASSWORD '$password'");
+	my $hba = slurp_file($node->data_dir . '/pg_hba.conf');
+	$hba =~ s/^(host\s.*\s)trust$/${1}scram-sha-256/mg;
+	unlink $node->data_dir . '/pg_hba.conf';
+	append_to_file($node->data_dir . '/pg_hba.conf', $hba);
+	$node->append_conf('postgresql.conf', q(listen_addresses = '127.0.0.1'));
+	return;
 }
 
 =pod
