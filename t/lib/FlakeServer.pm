@@ -36,6 +36,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename qw(dirname);
 use POSIX ();
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -397,6 +398,22 @@ sub faketime_library
 	die "libfaketime.so.1 not found: install the package libfaketime";
 }
 
+# See exit.c.
+sub exit_library
+{
+	my $library = "$directory/exit.so";
+
+	if (!-e $library)
+	{
+		my ($cc) = run_command([ $ENV{PG_CONFIG} || 'pg_config', '--cc' ]);
+
+		system_log(split(' ', $cc), '-shared', '-fPIC', '-o', $library,
+			dirname(__FILE__) . '/exit.c', '-ldl') == 0
+		  or die 'could not compile t/lib/exit.c';
+	}
+	return $library;
+}
+
 =pod
 
 =item clock_environment($clock)
@@ -410,7 +427,7 @@ sub clock_environment
 	my ($clock) = @_;
 
 	return (
-		LD_PRELOAD => faketime_library(),
+		LD_PRELOAD => faketime_library() . ' ' . exit_library(),
 		FAKETIME_TIMESTAMP_FILE => $clock,
 		FAKETIME_FMT => '%s',
 		FAKETIME_NO_CACHE => '1',
