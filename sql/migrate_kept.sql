@@ -103,6 +103,7 @@ CREATE VIEW bare AS SELECT id FROM v;
 REVOKE ALL ON bare FROM CURRENT_USER;
 CREATE VIEW plain AS SELECT sum(id) AS total, a FROM v GROUP BY a;
 CREATE VIEW of_row AS SELECT plain, total + 1 AS more FROM plain CROSS JOIN bare;
+CREATE VIEW without_type AS SELECT concat('item ', id, ' of ', flake_shard_for(a)) AS name FROM t;
 ALTER DEFAULT PRIVILEGES REVOKE ALL ON TABLES FROM CURRENT_USER;
 ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO flake_other;
 SELECT * FROM changes();

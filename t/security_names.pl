@@ -441,6 +441,57 @@ is( $node->safe_psql(
 	"7\n0",
 	'flake_migrate(), dry run: nothing of hers was executed');
 
+# A constant without a type is read as what a function takes that then fits best: in a view
+# of hers on a table that is not hers, in a check, and in a view whose function she replaces
+# meanwhile, from an index that is built anew.
+$node->safe_psql(
+	$database, q{
+	CREATE TABLE public.plain (id serial PRIMARY KEY);
+	SET SESSION AUTHORIZATION mallory;
+	CREATE DOMAIN hers.read AS text CHECK (trap.constant(16));
+	CREATE TYPE hers.read_pair AS (a hers.read[], b int);
+	CREATE FUNCTION hers.f(record, int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1; END';
+	CREATE FUNCTION hers.h(record, numeric) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+	CREATE AGGREGATE hers.counted("any") (SFUNC = int8inc_any, STYPE = int8, INITCOND = '0');
+	CREATE VIEW hers.of_plain AS SELECT hers.f(ROW('{1}', 2), id) AS x FROM public.plain;
+	CREATE TABLE hers.by_check (id serial, CHECK (hers.f(ROW('{1}', 2), id) > 0));
+	CREATE TABLE hers.aggregated (id serial);
+	CREATE VIEW hers.of_aggregated AS SELECT id, (SELECT hers.counted('{1}')) FROM hers.aggregated;
+	CREATE TABLE hers.swapped (id serial, n int);
+	CREATE VIEW hers.of_swapped AS SELECT hers.h(ROW('{1}', 2), id) AS x FROM hers.swapped;
+	CREATE FUNCTION hers.f(hers.read_pair, bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1; END';
+	CREATE AGGREGATE hers.counted(hers.read[]) (SFUNC = int8inc_any, STYPE = int8, INITCOND = '0');
+	CREATE FUNCTION hers.swap(anyelement) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN
+		IF session_user <> current_user AND to_regclass('hers.of_swapped') IS NULL AND to_regprocedure('hers.g(record, numeric)') IS NULL THEN
+			ALTER FUNCTION hers.h(record, numeric) RENAME TO g;
+			CREATE FUNCTION hers.h(hers.read_pair, numeric) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+		END IF;
+		RETURN 1;
+	END $$;
+	CREATE INDEX ON hers.swapped (hers.swap(n));
+	INSERT INTO hers.swapped (n) VALUES (1);
+	RESET SESSION AUTHORIZATION;
+	SELECT setval('trap.superusers', 1, false);
+});
+foreach my $case (
+	[ 'public.plain', qr/View hers\.of_plain has a constant without a type in it, and role "mallory" could put another in the place of function hers\.f\(record,integer\)/ ],
+	[ 'hers.by_check', qr/A name in its definition would come to mean something else/ ],
+	[ 'hers.aggregated', qr/View hers\.of_aggregated has a constant without a type in it/ ],
+	[ 'hers.swapped', qr/View hers\.of_swapped has a constant without a type in it/ ])
+{
+	my ($table, $refused) = @$case;
+
+	foreach my $dry_run ('true', 'false')
+	{
+		my ($status, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\nSELECT FROM ext.flake_migrate('$table', 'id', 5, dry_run => $dry_run)");
+
+		like($err, qr/ERROR:  0A000.*$refused/s, "flake_migrate(), a constant without a type: $table, dry run $dry_run");
+	}
+}
+$node->safe_psql($database, q(SET client_min_messages = error; CALL ext.flake_migrate_all('{hers,public}', 5, dry_run => true)));
+is($node->safe_psql($database, 'SELECT is_called FROM trap.superusers'), 'f', 'flake_migrate(), a constant without a type: no superuser has read it');
+
 # A partition that a foreign key refers to is detached first: rows are looked for.
 $node->safe_psql(
 	$database, q{

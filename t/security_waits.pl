@@ -511,6 +511,17 @@ value($hers, 'SELECT pg_advisory_unlock(77)');
 like(code($superuser, q(SELECT count(*) FROM flake_migrate('unseen.a', 'id', 5))), qr/^none/, 'without her it goes on');
 is(value($superuser, 'SHOW lock_timeout'), '0', 'and lock_timeout is what it was, too');
 
+# Or what a name means only with another type.
+new_schema('retyped', 'CREATE TABLE a (id serial PRIMARY KEY)');
+value($hers, q(CREATE TYPE hers.late_pair AS (a int, b int);
+CREATE FUNCTION hers.late(record, int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+CREATE VIEW hers.late_view AS SELECT hers.late(ROW(1, 2), id) AS x FROM retyped.a;
+CREATE FUNCTION hers.late(hers.late_pair, bigint) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
+BEGIN; ALTER TYPE hers.late_pair ADD ATTRIBUTE c int));
+is(code($superuser, q(SELECT count(*) FROM flake_migrate('retyped.a', 'id', 5))), '55P03', 'a type that a retyped name leads to is waited for two seconds at most');
+alice_goes_on('afterwards', 'SELECT FROM retyped.a');
+value($hers, 'ROLLBACK; DROP VIEW hers.late_view');
+
 #
 # flake_lease(), flake_renew(): the map of servers, which its creator can lock
 #

@@ -291,40 +291,57 @@ set_up_retyping(ParseState *pstate, void *retyped)
 }
 
 /*
- * Makes parameters of constants with a type, which nobody reads: to read one of a
- * composite type, an array or a range can be to check domains in it, which is to
- * execute what others wrote. The same constants are the same parameters, and others
- * are not, since the parser merges expressions that are equal.
+ * Makes parameters of constants, which nobody reads: to read one of a composite type,
+ * an array or a range can be to check domains in it, which is to execute what others
+ * wrote. One without a type gets that of what a function takes, and there anybody can
+ * make functions. The same constants are the same parameters, and others are not, since
+ * the parser merges expressions that are equal.
  */
+static void
+forget_constant(A_Const * constant, bool may_be_parameter)
+{
+	ParamRef   *parameter = (ParamRef *) constant;
+	const char *string;
+
+	/* A number has a type already, and goes through functions of casts. */
+	if (constant->isnull || !IsA(&constant->val, String))
+		return;
+	if (!may_be_parameter)
+	{
+		constant->isnull = true;
+		return;
+	}
+	StaticAssertStmt(sizeof(ParamRef) <= sizeof(A_Const),
+					 "a ParamRef has to fit into an A_Const");
+	string = strVal(&constant->val);
+	memset(parameter, 0, sizeof(ParamRef));
+	NodeSetTag(parameter, T_ParamRef);
+	parameter->number = hash_bytes((const unsigned char *) string, strlen(string)) >> 1;
+	parameter->location = -1;
+}
+
 static bool
 forget_constants(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (IsA(node, TypeCast) && IsA(((TypeCast *) node)->arg, A_Const))
-	{
-		A_Const    *constant = (A_Const *) ((TypeCast *) node)->arg;
 
-		/* A number has a type already, and goes through functions of casts. */
-		if (constant->isnull || !IsA(&constant->val, String))
-			return false;
-		if (context != NULL)
-			constant->isnull = true;
-		else
-		{
-			ParamRef   *parameter = makeNode(ParamRef);
-			char	   *string = strVal(&constant->val);
-
-			parameter->number = hash_bytes((unsigned char *) string, strlen(string)) >> 1;
-			((TypeCast *) node)->arg = (Node *) parameter;
-		}
-	}
-
+	/* What modifies a type, and a path for JSON_TABLE(), has to be a constant. */
+	if (IsA(node, TypeName))
+		return false;
 #if PG_VERSION_NUM >= 170000
+	if (IsA(node, JsonTablePathSpec))
+		return false;
+
 	/* DEFAULT ... ON EMPTY takes no parameter. */
 	if (IsA(node, JsonBehavior))
 		context = node;
 #endif
+	if (IsA(node, A_Const))
+	{
+		forget_constant((A_Const *) node, context == NULL);
+		return false;
+	}
 
 	/* The walker leaves this clause out. */
 	if (IsA(node, CommonTableExpr) && ((CommonTableExpr *) node)->cycle_clause != NULL)

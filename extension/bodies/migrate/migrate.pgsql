@@ -151,12 +151,30 @@ BEGIN
         WHERE u.stranger IS NOT NULL
         LIMIT 1;
     END IF;
+    IF NOT FOUND THEN
+        -- One without a type gets that of what a function takes by then.
+        SELECT format('View %s has a constant without a type in it, and role "%s" could put another in the place of %s.',
+                      c.oid::regclass, u.stranger, pg_describe_object(d.refclassid, d.refobjid, 0)) AS detail,
+               'Migrate as that role, or give the constant a type, as in ''x''::text.' AS hint
+        INTO problem
+        FROM unnest(views) AS v (id)
+        JOIN pg_class c ON c.oid = v.id
+        JOIN pg_rewrite w ON w.ev_class = c.oid AND position('{CONST :consttype 705 ' IN w.ev_action::text) > 0
+        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+        CROSS JOIN LATERAL @extschema@._flake_usurper(d.refclassid, d.refobjid, caller) AS u (stranger)
+        WHERE u.stranger IS NOT NULL
+        ORDER BY d.refclassid, d.refobjid LIMIT 1;
+    END IF;
     IF FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = format('cannot migrate column "%s" of table "%s"', attribute, col.relname),
             DETAIL = problem.detail,
             HINT = problem.hint;
     END IF;
+
+    -- All that is known to be needed is locked.  But a type can have been made this moment,
+    -- and with other types a name can mean what was not looked at.
+\i bodies/brief_waits.pgsql
 
     -- Definitions that are executed again as text must mean then what they mean now.
     PERFORM @extschema@._flake_check_definitions(ticket, col.relname::name, attribute, coalesce(all_relations, '{}'), coalesce(all_attributes, '{}'),
@@ -187,10 +205,7 @@ BEGIN
         view_names := ARRAY(SELECT m.name FROM unnest(views) WITH ORDINALITY AS t (v, i), @extschema@._flake_remade(v, caller) AS m
                             WHERE m.step = 0 ORDER BY i);
         named := @extschema@._flake_named_by(ticket, tables, coalesce(views, '{}'));
-        -- All that is known to be needed is locked.  A type can have been made this moment.
-\i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, relations || target::oid || generator::oid, types, steps, true);
-        PERFORM set_config('lock_timeout', lock_timeout, true);
         SELECT key INTO problem
         FROM jsonb_each(named) AS b
         FULL JOIN jsonb_each(@extschema@._flake_named_by(ticket, tables, view_names::regclass[]::oid[])) AS a USING (key)
@@ -202,5 +217,6 @@ BEGIN
                 HINT = 'Drop it before, and create it again afterwards.';
         END IF;
     END IF;
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END
