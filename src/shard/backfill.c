@@ -256,10 +256,11 @@ may_mint_without_row(const Backfill *backfill, const ShardState *state)
 
 /*
  * B1: gives a shard a row if it has none, as its detach was undone.  The row says what
- * it is without, so those who read its state meanwhile need not be kept out.
+ * it is without, and the slot was told, so those who read the state until the commit need
+ * not be kept out.  But a prepared transaction outlives the slot.
  */
 static void
-rule_out(const Backfill *backfill)
+rule_out(const Backfill *backfill, bool prepares)
 {
 	Oid			sequence = backfill->sequence;
 	int32		shard = backfill->shard;
@@ -271,6 +272,8 @@ rule_out(const Backfill *backfill)
 	state = flake_shard_read_state(sequence, shard, backfill->function);
 	if (state.exists)
 		return;
+	if (prepares)
+		lock_to_the_end(sequence, shard, FLAKE_CHANGE_STATE);
 	state.attached = may_mint_without_row(backfill, &state);
 	state.has_after = true;
 	state.after = flake_layout_id(&backfill->layout, backfill->last, backfill->image);
@@ -279,13 +282,13 @@ rule_out(const Backfill *backfill)
 
 /* What the transaction commits can have ids that were undone, also of one before. */
 static void
-write_at_end(Backfill *backfill)
+write_at_end(Backfill *backfill, bool prepares)
 {
 	if (backfill->is_kept)
 		lock_kept(backfill);
 	write_one(backfill);
 	if (backfill->is_undone)
-		rule_out(backfill);
+		rule_out(backfill, prepares);
 }
 
 void
@@ -364,7 +367,7 @@ transaction_ends(XactEvent event, void *arg)
 		case XACT_EVENT_PRE_COMMIT:
 		case XACT_EVENT_PRE_PREPARE:
 			foreach(lc, backfills)
-				write_at_end(lfirst(lc));
+				write_at_end(lfirst(lc), event == XACT_EVENT_PRE_PREPARE);
 			return;
 		case XACT_EVENT_COMMIT:
 		case XACT_EVENT_PREPARE:
