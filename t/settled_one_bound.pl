@@ -97,6 +97,46 @@ foreach my $statement ('SELECT two_loops()',
 	has_no_gap([ split /\n/, value($reader, $statement) ], \@ids, $statement);
 }
 
+# A cursor is fetched within a statement that has a later bound, and an equal snapshot: what
+# has ended in between has minted only.
+value($writer, q(
+CREATE FUNCTION fetch_rest() RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+	rest refcursor := 'c';
+	r record;
+BEGIN
+	LOOP
+		FETCH rest INTO r;
+		EXIT WHEN NOT FOUND;
+		RETURN NEXT r.id;
+	END LOOP;
+END $$;
+CREATE FUNCTION plain_loop() RETURNS SETOF bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN SELECT id FROM item_by_default WHERE id <= flake_settled() ORDER BY id LOOP
+		RETURN NEXT r.id;
+	END LOOP;
+END $$;
+TRUNCATE item, item_by_default));
+{
+	my ($holder) = new_sessions($node, 1);
+	my @read;
+
+	@ids = insert_alternately($writer, 1);
+	value($reader, 'SELECT flake_settled()');
+	value($holder, 'BEGIN; SELECT flake_id(2)');
+	push @ids, insert_alternately($writer, 1);
+	value($reader, 'BEGIN; DECLARE c CURSOR FOR SELECT id FROM item WHERE id <= flake_settled() UNION ALL SELECT plain_loop()');
+	push @read, value($reader, 'FETCH 1 FROM c');
+	value($holder, 'COMMIT');
+	push @read, split /\n/, value($reader, 'SELECT flake_settled() IS NOT NULL, fetch_rest()') =~ s/^t\|//mgr;
+	has_no_gap(\@read, \@ids, 'a cursor that is fetched within another statement has its own bound');
+	value($reader, 'COMMIT');
+	end_session($holder);
+}
+
 #
 # No bound is known when the statement begins, and then there is one.
 #

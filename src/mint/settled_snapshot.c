@@ -23,8 +23,9 @@
  * portal: while a statement is planned, and in deferred triggers.
  *
  * A loop or a cursor in a function has a portal of its own, but is part of the statement
- * that calls the function, if it has its snapshot.  So a portal begins with what those
- * around it have used, or with the first answer in the client's message.
+ * that calls the function, if it has its snapshot.  So a portal begins with what the one
+ * has used whose snapshot it has; or else one around it that has an equal snapshot; or
+ * else with the first answer in the client's message.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -35,6 +36,7 @@
 #include "access/transam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
+#include "executor/execdesc.h"
 #include "mint/entry.h"
 #include "mint/generator.h"
 #include "mint/settled_snapshot.h"
@@ -207,21 +209,36 @@ make_key(Oid generator, int32 shard, Snapshot snapshot, uint64 portal)
 	return key;
 }
 
-/* What a portal that is being run has used, or else the client's message; NULL if nothing. */
+/* Whether a portal is the one whose very snapshot is active, and not an equal one. */
+static bool
+has_active_snapshot(Portal portal)
+{
+	return portal->queryDesc != NULL && portal->queryDesc->snapshot == GetActiveSnapshot();
+}
+
+/*
+ * What a portal that is being run has used, or else the client's message; NULL if
+ * nothing.  Of several with equal snapshots that is the one whose statement calls.
+ */
 static UsedBound *
 find_used_around(UsedKey key)
 {
+	UsedBound  *found = NULL;
+
 	for (UsedUntil *until = untils; until != NULL; until = until->next)
 	{
 		UsedBound  *entry;
 
-		if (until->portal == NULL || until->portal->status != PORTAL_ACTIVE)
+		if (until->portal == NULL || until->portal->status != PORTAL_ACTIVE ||
+			(found != NULL && !has_active_snapshot(until->portal)))
 			continue;
 		key.portal = (uintptr_t) until->context;
 		entry = hash_search(used, &key, HASH_FIND, NULL);
 		if (entry != NULL && entry->is_set)
-			return entry;
+			found = entry;
 	}
+	if (found != NULL)
+		return found;
 	if (MessageContext == NULL)
 		return NULL;			/* as in a background worker */
 	key.portal = THE_MESSAGE;
