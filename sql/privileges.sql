@@ -98,6 +98,8 @@ INSERT INTO forbidden (command) VALUES
     ($$SELECT flake_stat_reset()$$),
     ($$SELECT flake_accept_clock()$$),
     ($$SELECT * FROM _flake_clock_guard()$$),
+    ($$SELECT * FROM _flake_restored()$$),
+    ($$SELECT * FROM _flake_restore_of('flake_default')$$),
     ($$SET flakeid.max_ahead = '1 h'$$),
     ($$SET flakeid.require_attach = on$$),
     ($$SET flakeid.worker = '08:00:2b:01:02:03'$$),

@@ -29,6 +29,8 @@ BEGIN
                   '@extschema@._flake_clock_guard()'::regprocedure,
                   '@extschema@._flake_stat_slots()'::regprocedure,
                   '@extschema@._flake_health_elsewhere()'::regprocedure,
+                  '@extschema@._flake_restore_of(regclass)'::regprocedure,
+                  '@extschema@._flake_restored()'::regprocedure,
                   '@extschema@._flake_holders()'::regprocedure,
                   '@extschema@.flake_stat_reset()'::regprocedure)) AS o (name, owner, acl)
         CROSS JOIN LATERAL aclexplode(o.acl) AS e
@@ -51,7 +53,8 @@ GRANT SELECT ON @extschema@.flake_presets, @extschema@.flake_generators,
 GRANT SELECT ON @extschema@.flake_leases, @extschema@.flake_stat, @extschema@.flake_unsettled,
     @extschema@.flake_health TO pg_monitor;
 GRANT EXECUTE ON FUNCTION @extschema@._flake_stat_slots(), @extschema@._flake_health_elsewhere(),
-    @extschema@._flake_holders(), @extschema@._flake_clock_guard() TO pg_monitor;
+    @extschema@._flake_holders(), @extschema@._flake_clock_guard(), @extschema@._flake_restore_of(regclass),
+    @extschema@._flake_restored() TO pg_monitor;
 
 -- The role that creates the extension.  PostgreSQL's mark for its name is in no script:
 -- the name could have the mark for the schema, whose quotes would end it.
@@ -80,7 +83,8 @@ BEGIN
         -- What other users mint
         'SELECT ON @extschema@.flake_stat, @extschema@.flake_unsettled, @extschema@.flake_health',
         'EXECUTE ON FUNCTION @extschema@._flake_stat_slots(), @extschema@._flake_health_elsewhere(),
-            @extschema@._flake_holders(), @extschema@._flake_clock_guard(), @extschema@.flake_stat_reset()']
+            @extschema@._flake_holders(), @extschema@._flake_clock_guard(), @extschema@._flake_restore_of(regclass),
+            @extschema@._flake_restored(), @extschema@.flake_stat_reset()']
     LOOP
         EXECUTE format('GRANT %s TO %s', granted, creator);
     END LOOP;
