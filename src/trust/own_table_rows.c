@@ -248,6 +248,7 @@ remove_rows(const OwnTable *table, Oid generator, int64 *entries)
 	{
 		TM_Result	result;
 
+		CHECK_FOR_INTERRUPTS();
 		if (--*entries < 0)
 		{
 			all_are_gone = false;
