@@ -163,14 +163,16 @@ flake_restore_warn(const HorizonRef *ref, uint32 what, PageWait wait)
 	if (what == FLAKE_RESTORED_NUMBERS)
 		ereport(WARNING,
 				(errmsg("generator \"%s\" was restored to an earlier time", name),
-				 errdetail("Recovery ended \"%s\". Numbers that were handed out after that can come again.",
-						   restore.reason),
+				 errdetail("Numbers that were handed out after that can come again."),
+				 errdetail_log("Recovery ended \"%s\". Numbers that were handed out after that can come again.",
+							   restore.reason),
 				 errhint("Raise it above all numbers in use with flake_advance(), and then call flake_accept_restore().")));
 	else
 		ereport(WARNING,
 				(errmsg("shards of generator \"%s\" were restored to an earlier time", name),
-				 errdetail("Recovery ended \"%s\". What was detached, attached or leased after that is forgotten.",
-						   restore.reason),
+				 errdetail("What was detached, attached or leased after that is forgotten."),
+				 errdetail_log("Recovery ended \"%s\". What was detached, attached or leased after that is forgotten.",
+							   restore.reason),
 				 errhint("Detach the shards that others mint, and then call flake_accept_restore().")));
 }
 
