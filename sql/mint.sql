@@ -101,9 +101,12 @@ SET min_parallel_table_scan_size = 0;
 SET max_parallel_workers_per_gather = 2;
 SET parallel_leader_participation = off;
 EXPLAIN (COSTS OFF, VERBOSE) CREATE TABLE copied AS SELECT flake_id(15) AS id, n FROM source;
+-- With debug_discard_caches on, this would take hours.
+SET debug_discard_caches = 0;
 CREATE TABLE copied AS SELECT flake_id(15) AS id, n FROM source;
 SELECT count(*), count(DISTINCT id), count(DISTINCT n) FROM copied;
 SELECT flake_shard(flake_last_id()) AS shard;
+RESET debug_discard_caches;
 -- a function that hides this from the planner is refused
 CREATE FUNCTION hidden(command text) RETURNS text LANGUAGE plpgsql PARALLEL SAFE AS $$
 DECLARE
@@ -113,6 +116,8 @@ BEGIN
     RETURN result;
 END
 $$;
+-- With debug_discard_caches on, this would take hours.
+SET debug_discard_caches = 0;
 SELECT count(hidden('SELECT flake_id(15)')) FROM source;
 SET flakeid.shard = 15;
 \set VERBOSITY sqlstate
@@ -125,6 +130,7 @@ SELECT count(hidden('SELECT flake_objectid()')) FROM source;
 -- what only looks is not
 SELECT count(hidden('SELECT flake_shard(1) + length(flake_layout_of($$flake_default$$)::text)')) FROM source;
 SELECT count(hidden('SELECT flake_horizon($$flake_default$$)')) FROM source;
+RESET debug_discard_caches;
 DROP FUNCTION hidden;
 RESET ALL;
 

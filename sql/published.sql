@@ -126,6 +126,8 @@ SELECT epoch, m.* FROM (VALUES ('1984-01-01T00:00:00Z'), ('2015-10-23T00:00:00Z'
 SELECT flake_create_generator('tsid_256', 'ts:42 node:8 seq:14 epoch=2020-01-01 start=random'),
        flake_create_generator('tsid_1024', 'tsid'),
        flake_create_generator('tsid_4096', 'ts:42 node:12 seq:10 epoch=2020-01-01 start=random');
+-- With debug_discard_caches on, this would take hours.
+SET debug_discard_caches = 0;
 CREATE TEMPORARY TABLE tsids AS
 SELECT generator, i, flake_id(7, generator) AS id
 FROM unnest(ARRAY['tsid_256', 'tsid_1024', 'tsid_4096']::regclass[]) AS generator, generate_series(1, 10000) AS i;
@@ -135,6 +137,7 @@ SELECT generator, count(*), count(DISTINCT id) AS ids, count(*) FILTER (WHERE id
 FROM (SELECT *, lag(id) OVER (PARTITION BY generator ORDER BY i) AS previous, count(*) OVER (PARTITION BY generator, id >> 22) AS of_ms FROM tsids) AS t,
      LATERAL flake_layout_info(flake_layout_of(generator)) AS flake_info
 GROUP BY generator ORDER BY generator;
+RESET debug_discard_caches;
 DROP SEQUENCE tsid_256, tsid_1024, tsid_4096;
 
 -- uuid of npm, test_constants.ts: which are UUIDs of version 7; and the version of others
