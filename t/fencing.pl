@@ -916,6 +916,32 @@ foreach my $way ('by TEMPLATE', 'by pg_restore')
 	end_session($first, $second);
 }
 
+# Rows that came along from a template are below its horizon, and may be above the floor of
+# the old one's shards.
+value($admin, 'CREATE DATABASE template_of');
+$node->safe_psql(
+	'template_of', q(
+CREATE EXTENSION flakeid;
+SELECT flake_create_generator('number', 'shard:8 seq:40');
+CREATE TABLE item (id bigint);
+));
+foreach my $minted (q(SELECT count(*) FROM flake_ids(1, 100000, 'number')),
+	q(INSERT INTO item SELECT flake_id(2, 'number') FROM generate_series(1, 5)))
+{
+	value($admin, 'DROP DATABASE reused');
+	value($admin, "CREATE DATABASE reused TEMPLATE template_of OID = $oid");
+	$node->safe_psql($minted =~ /item/ ? 'template_of' : 'reused', $minted);
+}
+value($admin, 'DROP DATABASE reused');
+value($admin, "CREATE DATABASE reused TEMPLATE template_of OID = $oid");
+is( $node->safe_psql(
+		'reused', q(
+SELECT flake_sequence(flake_detach(3, 'number'), l) >= flake_sequence(max(id), l) FROM item, flake_layout_of('number') AS l GROUP BY l;
+SELECT flake_id(2, 'number') > max(id) FROM item;
+)),
+	"t\nt",
+	'OID reused: bounds and ids exceed the ids that came along');
+
 #
 # A dump carries the states along, and a dropped generator takes them with it.
 #

@@ -230,6 +230,7 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 	Relation	rel;
 	Buffer		page;
 	bool		is_first;
+	bool		is_other;
 	bool		is_refused = false;
 	int64		found = FLAKE_PACKED_NONE;
 	ClockMove	move;
@@ -249,9 +250,13 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 		relation_close(rel, NoLock);
 		return false;
 	}
-	flake_horizon_notice_database(ref->shared, incarnation);
+	is_other = flake_horizon_notice_database(ref->shared, incarnation);
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
+
+	/* H3: what another database has on disk is no move of ours. */
+	if (is_other)
+		raise_to(&ref->shared->floor, (int64) pg_atomic_read_u64(&ref->shared->value));
 	if (is_first)
 		found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (begin && flake_horizon_floor(ref) == FLAKE_PACKED_NONE)

@@ -51,7 +51,8 @@ close_slot(Slot *slot, void *arg)
 /*
  * CREATE DATABASE ... OID makes a database with the OID of one that was dropped.
  * What is known here of that one's generators is then found for the new one's.
- * Its horizon does no harm, as it only makes ids greater.  But its slots may be
+ * Its horizon only makes ids greater, and the floor is raised to the greater one of
+ * that and of the new database's own (H3).  But its slots may be
  * open for shards that the new database has detached (F2), so they are closed:
  * whoever finds a slot closed looks into the table of states.
  *
@@ -67,15 +68,18 @@ close_slot(Slot *slot, void *arg)
  * and what frees both frees the slots first.  The slots that databases share,
  * for UUIDs and ObjectIDs, have no states and stay open.
  */
-void
+bool
 flake_horizon_notice_database(Horizon *shared, TransactionId incarnation)
 {
+	bool		is_other = shared->incarnation != InvalidTransactionId;
+
 	if (shared->incarnation == incarnation)
-		return;
-	if (shared->incarnation != InvalidTransactionId)
+		return false;
+	if (is_other)
 	{
 		flake_shmem_each_slot(close_slot, shared);
 		flake_shmem_forget_settled(shared->key.generator);
 	}
 	shared->incarnation = incarnation;
+	return is_other;
 }

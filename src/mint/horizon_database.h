@@ -17,8 +17,11 @@
 /* What tells the present database from others that had its OID. */
 extern TransactionId flake_database_incarnation(void);
 
-/* Closes what another one has left open.  The horizon's LWLock is held. */
-extern void flake_horizon_notice_database(Horizon *shared, TransactionId incarnation);
+/*
+ * Closes what another one has left open, and returns whether there may be something.
+ * The horizon's LWLock is held.
+ */
+extern bool flake_horizon_notice_database(Horizon *shared, TransactionId incarnation);
 
 #pragma GCC visibility pop
 
