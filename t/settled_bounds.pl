@@ -644,6 +644,17 @@ value($other, 'GRANT EXECUTE ON FUNCTION flake_settled(regclass) TO asker');
 value($reader, q(EXPLAIN SELECT flake_settled('fresh')));
 isnt(value($other, 'SELECT last_value FROM fresh'), $horizon, 'with EXECUTE the planner has asked');
 
+# A rewind in a subtransaction that is undone: the transaction goes on below where it began.
+value($writer, q(SELECT flake_create_generator('back', 'seq:40')));
+value($writer, q(SELECT count(*) FROM flake_ids(0, 1000, 'back')));
+value($writer, q(BEGIN; SELECT flake_id(0, 'back')));
+value($writer, q(SET client_min_messages = error; SAVEPOINT s; SELECT flake_rewind('back', flake_last_id() - 901, force => true); ROLLBACK TO s));
+my $late = value($writer, q(SELECT flake_id(0, 'back')));
+cmp_ok(value($other, q(SELECT flake_id(0, 'back'))), '>', $late, 'after a rewind that is undone others mint above');
+value($other, q(SELECT flake_settled('back')));
+cmp_ok(value($other, q(SELECT coalesce(flake_settled('back'), 0))), '<', $late, 'and the transaction holds bounds back');
+value($writer, 'COMMIT');
+
 end_session($writer, $reader, $other);
 $node->stop;
 done_testing();

@@ -116,6 +116,19 @@ flake_holder_set(int entry, int64 above)
 	pg_atomic_write_u64(&my_holder()->above[entry], (uint64) above);
 }
 
+void
+flake_holder_lower(Oid generator, int64 above)
+{
+	for (int i = 0; i < holds; i++)
+	{
+		Holder	   *holder = my_holder();
+
+		if (holder->key[i].generator == generator &&
+			(int64) pg_atomic_read_u64(&holder->above[i]) > above)
+			flake_holder_set(i, above);
+	}
+}
+
 static void
 let_go(void)
 {

@@ -36,6 +36,13 @@ extern bool flake_holder_may_hold(Oid generator);
 extern void flake_holder_set(int entry, int64 above);
 
 /*
+ * Lets this session's transaction hold no more than a packed value of a generator that
+ * is set back to it: its next ids are above that, also if a subtransaction is undone and
+ * the lock on the generator goes (S1).
+ */
+extern void flake_holder_lower(Oid generator, int64 above);
+
+/*
  * The least of a packed value and of what open transactions hold that have minted
  * from a generator of this database, or a shard of it; FLAKE_PACKED_NONE if one
  * has just begun, or has more than fits.  In a layout with time the shard is

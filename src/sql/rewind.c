@@ -398,6 +398,7 @@ flake_rewind(PG_FUNCTION_ARGS)
 
 	/* The searches may have led to other look-ups: get it anew. */
 	warn_of_bounds(flake_generator_look(sequence, function), rewind.value, function);
+	flake_holder_lower(rewind.generator, rewind.value);
 	if (rewind.value < horizon)
 		flake_horizon_rewind(&flake_generator_look(sequence, function)->horizon,
 							 rewind.value);
