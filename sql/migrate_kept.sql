@@ -232,6 +232,9 @@ DROP TABLE t CASCADE;
 SELECT * FROM refused('CREATE TABLE t (id serial); CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT id FROM v;
     CREATE OR REPLACE VIEW v AS SELECT w.id FROM w JOIN t USING (id)');
 DROP TABLE t CASCADE;
+SELECT * FROM refused('CREATE TABLE t (id serial); CREATE VIEW v1 AS SELECT id FROM t;
+    DO $$BEGIN FOR n IN 2..101 LOOP EXECUTE format(''CREATE VIEW v%s AS SELECT id FROM v%s'', n, n - 1); END LOOP; END$$');
+DROP TABLE t CASCADE;
 
 -- each thing that is not understood, or would not be as it was
 CREATE FUNCTION trigger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';

@@ -438,7 +438,7 @@ is( $node->safe_psql(
 		$database,
 		q(SELECT count(*) FROM ext.flake_migrate('hers.constant', 'id', 5, dry_run => true); SELECT count(*) FROM trap.sprung)
 	),
-	"7\n0",
+	"6\n0",
 	'flake_migrate(), dry run: nothing of hers was executed');
 
 # A constant without a type is read as what a function takes that then fits best: in a view
@@ -447,6 +447,7 @@ is( $node->safe_psql(
 $node->safe_psql(
 	$database, q{
 	CREATE TABLE public.plain (id serial PRIMARY KEY);
+	CREATE TABLE public.plain_too (id serial PRIMARY KEY);
 	SET SESSION AUTHORIZATION mallory;
 	CREATE DOMAIN hers.read AS text CHECK (trap.constant(16));
 	CREATE TYPE hers.read_pair AS (a hers.read[], b int);
@@ -461,16 +462,34 @@ $node->safe_psql(
 	CREATE VIEW hers.of_swapped AS SELECT hers.h(ROW('{1}', 2), id) AS x FROM hers.swapped;
 	CREATE FUNCTION hers.f(hers.read_pair, bigint) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN 1; END';
 	CREATE AGGREGATE hers.counted(hers.read[]) (SFUNC = int8inc_any, STYPE = int8, INITCOND = '0');
-	CREATE FUNCTION hers.swap(anyelement) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+	CREATE FUNCTION hers.swap_now() RETURNS void LANGUAGE plpgsql AS $$
 	BEGIN
 		IF session_user <> current_user AND to_regclass('hers.of_swapped') IS NULL AND to_regprocedure('hers.g(record, numeric)') IS NULL THEN
 			ALTER FUNCTION hers.h(record, numeric) RENAME TO g;
 			CREATE FUNCTION hers.h(hers.read_pair, numeric) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END';
 		END IF;
+		IF session_user <> current_user AND to_regclass('hers.of_retyped') IS NULL THEN
+			ALTER TABLE hers.other ALTER x TYPE hers.read[] USING NULL;
+		END IF;
+	END $$;
+	CREATE FUNCTION hers.swap(anyelement) RETURNS int LANGUAGE plpgsql IMMUTABLE AS $$
+	BEGIN
+		PERFORM hers.swap_now();
 		RETURN 1;
 	END $$;
 	CREATE INDEX ON hers.swapped (hers.swap(n));
 	INSERT INTO hers.swapped (n) VALUES (1);
+
+	-- So is a constant that is a row of a view, which has other columns by then.
+	CREATE TABLE hers.other (x text);
+	CREATE TABLE hers.of_type (x hers.read);
+	CREATE VIEW hers.with_type AS SELECT p.id, o.x FROM public.plain_too p, hers.of_type o;
+	CREATE VIEW hers.of_with_type AS SELECT '(1,foo)'::hers.with_type AS r;
+	CREATE TABLE hers.retyped (id serial, n int);
+	CREATE INDEX ON hers.retyped (hers.swap(n));
+	INSERT INTO hers.retyped (n) VALUES (1);
+	CREATE VIEW hers.of_retyped AS SELECT t.id, o.x FROM hers.retyped t, hers.other o;
+	CREATE VIEW hers.of_of_retyped AS SELECT '{"(1,{foo})"}'::hers.of_retyped[] AS r;
 	RESET SESSION AUTHORIZATION;
 	SELECT setval('trap.superusers', 1, false);
 });
@@ -478,7 +497,9 @@ foreach my $case (
 	[ 'public.plain', qr/View hers\.of_plain has a constant without a type in it, and role "mallory" could put another in the place of function hers\.f\(record,integer\)/ ],
 	[ 'hers.by_check', qr/A name in its definition would come to mean something else/ ],
 	[ 'hers.aggregated', qr/View hers\.of_aggregated has a constant without a type in it/ ],
-	[ 'hers.swapped', qr/View hers\.of_swapped has a constant without a type in it/ ])
+	[ 'hers.swapped', qr/View hers\.of_swapped has a constant without a type in it/ ],
+	[ 'public.plain_too', qr/View hers\.of_with_type has a constant in it that is a row of a view, and a view names what belongs to role "mallory"/ ],
+	[ 'hers.retyped', qr/View hers\.of_of_retyped has a constant in it that is a row of a view/ ])
 {
 	my ($table, $refused) = @$case;
 
@@ -486,11 +507,11 @@ foreach my $case (
 	{
 		my ($status, $out, $err) = $node->psql($database, "\\set VERBOSITY verbose\nSELECT FROM ext.flake_migrate('$table', 'id', 5, dry_run => $dry_run)");
 
-		like($err, qr/ERROR:  0A000.*$refused/s, "flake_migrate(), a constant without a type: $table, dry run $dry_run");
+		like($err, qr/ERROR:  0A000.*$refused/s, "flake_migrate(), a constant without a type, or of a view: $table, dry run $dry_run");
 	}
 }
 $node->safe_psql($database, q(SET client_min_messages = error; CALL ext.flake_migrate_all('{hers,public}', 5, dry_run => true)));
-is($node->safe_psql($database, 'SELECT is_called FROM trap.superusers'), 'f', 'flake_migrate(), a constant without a type: no superuser has read it');
+is($node->safe_psql($database, 'SELECT is_called FROM trap.superusers'), 'f', 'flake_migrate(), a constant without a type, or of a view: no superuser has read it');
 
 # A partition that a foreign key refers to is detached first: rows are looked for.
 $node->safe_psql(

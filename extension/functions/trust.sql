@@ -26,6 +26,37 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_is_distributed(oid) IS
 'whether a table is one of Citus, whose rows are in other tables and on other nodes; for functions of flakeid; error: 0A000 if Citus has no list of them where it had it';
 
+CREATE FUNCTION @extschema@._flake_view_maker(view oid, caller oid)
+RETURNS oid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT CASE WHEN @extschema@._flake_trusts(_flake_view_maker.caller, c.relowner)
+                     OR c.relnamespace = pg_catalog.pg_my_temp_schema()
+                     OR NOT pg_catalog.has_schema_privilege(c.relowner, c.relnamespace, 'CREATE'::text)
+                     OR EXISTS (
+                         SELECT FROM pg_catalog.pg_rewrite w
+                         JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_rewrite'::regclass::oid AND d.objid = w.oid
+                         CROSS JOIN LATERAL (
+                             SELECT o.relnamespace FROM pg_catalog.pg_class o
+                             WHERE d.refclassid = 'pg_catalog.pg_class'::regclass::oid AND o.oid = d.refobjid
+                             UNION ALL
+                             SELECT o.pronamespace FROM pg_catalog.pg_proc o
+                             WHERE d.refclassid = 'pg_catalog.pg_proc'::regclass::oid AND o.oid = d.refobjid
+                             UNION ALL
+                             SELECT o.oprnamespace FROM pg_catalog.pg_operator o
+                             WHERE d.refclassid = 'pg_catalog.pg_operator'::regclass::oid AND o.oid = d.refobjid
+                             UNION ALL
+                             SELECT o.typnamespace FROM pg_catalog.pg_type o
+                             WHERE d.refclassid = 'pg_catalog.pg_type'::regclass::oid AND o.oid = d.refobjid) AS n (namespace)
+                         WHERE w.ev_class = c.oid
+                           AND NOT pg_catalog.has_schema_privilege(c.relowner, n.namespace, 'USAGE'::text))
+                THEN _flake_view_maker.caller ELSE c.relowner END
+    FROM pg_catalog.pg_class c WHERE c.oid = _flake_view_maker.view;
+END;
+
+COMMENT ON FUNCTION @extschema@._flake_view_maker(oid, oid) IS
+'the role that makes a view anew: its owner, or the caller, if he trusts the owner, or the owner may not create something in the view''s schema or use a schema that the view names; for functions of flakeid';
+
 CREATE FUNCTION @extschema@._flake_linked(relation oid, attribute name)
 RETURNS oid[]
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

@@ -315,6 +315,8 @@ my %arguments = (
 	  [ ["CAST(CAST('{s}' AS pg_catalog.regnamespace) AS pg_catalog.oid)"] ],
 	'_flake_trusts(oid, oid)' =>
 	  [ [ '10', "CAST('mallory' AS pg_catalog.regrole)" ] ],
+	'_flake_view_maker(oid, oid)' =>
+	  [ [ "CAST(pg_catalog.to_regclass('{s}.items') AS pg_catalog.oid)", '10' ] ],
 	'_flake_is_hypertable(oid)' =>
 	  [ ["CAST('{s}.item' AS pg_catalog.regclass)"] ],
 	'_flake_is_distributed(oid)' =>

@@ -66,10 +66,12 @@ BEGIN
     END IF;
     steps := steps || (
         -- Nothing of anybody is executed from here on, so a name cannot change its meaning.
-        SELECT array_agg(ARRAY[caller::text, NULL, NULL, t.s] ORDER BY v.i, t.step, t.s)
+        -- All the same a definition is read as the view's owner, if he can make the view.
+        SELECT array_agg(ARRAY[CASE t.step WHEN 0 THEN k.maker ELSE caller END::text, NULL, NULL, t.s] ORDER BY v.i, t.step, t.s)
         FROM unnest(views) WITH ORDINALITY AS v (id, i)
         JOIN pg_class c ON c.oid = v.id
-        CROSS JOIN LATERAL @extschema@._flake_remade(c.oid, caller) AS m
+        CROSS JOIN LATERAL (SELECT @extschema@._flake_view_maker(c.oid, caller) OFFSET 0) AS k (maker)
+        CROSS JOIN LATERAL @extschema@._flake_remade(c.oid, k.maker) AS m
         CROSS JOIN LATERAL (
             SELECT m.step, CASE m.step WHEN 0
                 THEN format('CREATE VIEW %s%s AS %s', m.name,
