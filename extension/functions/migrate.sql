@@ -84,7 +84,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_migrate_views(@extschema@._flake_ticket, oid[], name[]) IS
-'the views on columns, and the views on these, each after those that it names; and one of those that name each other; for flake_migrate()';
+'the views on columns, and the views on these, each after those that it names; and one of those that name each other; for flake_migrate(); error: 0A000 if a view is on top of 100 others';
 
 -- No name of the extension in these, so no need of a ticket.
 CREATE FUNCTION @extschema@._flake_old_sequence(target oid, attribute name)
