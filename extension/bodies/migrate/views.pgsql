@@ -25,7 +25,7 @@ BEGIN
         UNION
         SELECT n.view, d.level + 1 FROM dependent d JOIN naming n ON n.relation = d.view WHERE d.level <= most_levels
     )
-    SELECT ARRAY(SELECT DISTINCT view FROM dependent), array_agg(n.view), array_agg(n.relation) INTO unsorted, namers, namees
+    SELECT ARRAY(SELECT DISTINCT view FROM dependent ORDER BY view), array_agg(n.view), array_agg(n.relation) INTO unsorted, namers, namees
     FROM naming n WHERE n.view IN (SELECT view FROM dependent) AND n.relation IN (SELECT view FROM dependent);
     LOOP
         ready := ARRAY(SELECT v FROM unnest(unsorted) AS v
