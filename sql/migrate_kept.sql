@@ -334,6 +334,8 @@ INSERT INTO tried (commands) VALUES
     ('CREATE VIEW v AS SELECT calm.either(((SELECT t FROM t LIMIT 1)).id)'),
     ('CREATE VIEW v AS SELECT calm.either((r[1]).id) FROM (SELECT array_agg(t) AS r FROM t) AS q'),
     ('CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT calm.either((q).id) FROM (SELECT v AS q FROM v) AS r'),
+    ('CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT ''{}''::v[] AS none'),
+    ('CREATE VIEW v AS SELECT id FROM t; CREATE VIEW w AS SELECT ''(1)''::v AS one'),
     ('ALTER TABLE t ALTER id DROP DEFAULT, ALTER id ADD GENERATED ALWAYS AS IDENTITY (SEQUENCE NAME n); CREATE TABLE r (x int DEFAULT nextval(''n''))'),
     ('CREATE TABLE up (id int); ALTER TABLE t INHERIT up'),
     ('DROP TABLE t; CREATE TABLE t (id serial, a int) PARTITION BY LIST (a); CREATE TABLE p PARTITION OF t DEFAULT; CREATE INDEX ON ONLY t (id)'),
@@ -499,7 +501,7 @@ CREATE FUNCTION rows_either(bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$SEL
 CREATE VIEW rows_v AS SELECT r.id, (rows_f()).id AS of_list, ((SELECT t FROM rows_t t)).id AS of_query, (a[1]).id AS of_array,
     rows_either(r.n) AS int, rows_either(o) AS bigint
     FROM ROWS FROM (generate_series(1, 1), rows_f()) WITH ORDINALITY AS r (i, id, n, o), (SELECT array_agg(t) AS a FROM rows_t t) AS s;
-CREATE VIEW rows_w AS SELECT id + 1 AS more, '{}'::rows_v[] AS none, '(1,2)'::rows_t AS constant, rows_v.* FROM rows_v;
+CREATE VIEW rows_w AS SELECT id + 1 AS more, ARRAY[]::rows_v[] AS none, '(1,2)'::rows_t AS constant, rows_v.* FROM rows_v;
 CREATE FUNCTION rows_g(rows_t) RETURNS int LANGUAGE sql AS 'SELECT $1.n';
 CREATE VIEW rows_x AS SELECT row_to_json(q) FROM (SELECT n FROM rows_t) AS q;
 CREATE INDEX rows_i ON rows_t USING brin ((id + 1), (n + 1) int4_minmax_multi_ops);

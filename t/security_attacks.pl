@@ -395,6 +395,15 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a partition of hers to which she can add a check, concurrently',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02'); ALTER TABLE public.p_p20250101 OWNER TO mallory},
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01', concurrently => true)},
+		'0A000'
+	],
+	[
 		'the name of an array type, migrated',
 		'SELECT 1',
 		'CREATE TYPE mal.e AS ENUM (\'a\'); CREATE TABLE mal.t (id serial); CREATE VIEW mal.v AS SELECT id, CAST(\'{a}\' AS mal.e[]) AS d FROM mal.t',

@@ -152,9 +152,8 @@ BEGIN
         LIMIT 1;
     END IF;
     IF NOT FOUND THEN
-        -- A view that is made anew can have columns of other types by then, if anything in
-        -- one of them is a stranger's.
-        SELECT format('View %s has a constant in it that is a row of a view, and a view names what belongs to role "%s".', c.oid::regclass, s.stranger) AS detail,
+        -- A view that is made anew can have columns of other types by then.
+        SELECT format('View %s has a constant in it that is a row of a view.', c.oid::regclass) AS detail,
                'Drop it before, and create it again afterwards.' AS hint
         INTO problem
         FROM unnest(views) AS v (id)
@@ -163,18 +162,6 @@ BEGIN
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid = 'pg_type'::regclass
         JOIN pg_type t ON t.oid = d.refobjid
         LEFT JOIN pg_type e ON e.oid = t.typelem
-        CROSS JOIN LATERAL (
-            SELECT u.stranger
-            FROM unnest(views) AS n (id)
-            JOIN pg_rewrite r ON r.ev_class = n.id
-            JOIN pg_depend p ON p.classid = 'pg_rewrite'::regclass AND p.objid = r.oid
-            LEFT JOIN pg_class o ON p.refclassid = 'pg_class'::regclass AND o.oid = p.refobjid
-            LEFT JOIN pg_attribute a ON a.attrelid = o.oid AND a.attnum > 0
-            CROSS JOIN LATERAL (SELECT CASE WHEN NOT @extschema@._flake_trusts(caller, o.relowner) THEN pg_get_userbyid(o.relowner)
-                                            WHEN a.atttypid >= 16384 THEN @extschema@._flake_type_owner(a.atttypid, caller)
-                                            WHEN o.oid IS NULL THEN @extschema@._flake_usurper(p.refclassid, p.refobjid, caller) END) AS u (stranger)
-            WHERE u.stranger IS NOT NULL
-            LIMIT 1) AS s
         WHERE (t.typrelid = ANY (views) OR e.typrelid = ANY (views))
           AND position(format('{CONST :consttype %s ', t.oid) IN w.ev_action::text) > 0
         LIMIT 1;

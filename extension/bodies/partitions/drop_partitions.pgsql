@@ -50,6 +50,19 @@ BEGIN
         -- until it is complete none can be detached concurrently.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent, and
         -- concurrently whether its checks imply its bounds.
+        SELECT c.oid, c.relowner INTO other
+        FROM (SELECT relid::oid FROM pg_partition_tree(partition.oid)
+              UNION SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = partition.oid::oid) AS r (relation)
+        JOIN pg_class c ON c.oid = r.relation
+        WHERE "concurrently" AND NOT @extschema@._flake_trusts(quote_ident(current_user)::regrole, c.relowner)
+        ORDER BY c.oid LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = format('cannot detach partition %s concurrently', partition.oid),
+                DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" has written for table %s.',
+                                current_user, pg_get_userbyid(other.relowner), other.oid::regclass),
+                HINT = 'Give the tables the same owner, and connect as that one.';
+        END IF;
         FOR other IN
             SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
             FROM (SELECT k.conrelid FROM pg_constraint k
