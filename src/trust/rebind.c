@@ -326,7 +326,10 @@ forget_constants(Node *node, void *context)
 	if (node == NULL)
 		return false;
 
-	/* What modifies a type, and a path for JSON_TABLE(), has to be a constant. */
+	/*
+	 * What modifies a type, and a path for JSON_TABLE(), has to be a
+	 * constant.
+	 */
 	if (IsA(node, TypeName))
 		return false;
 #if PG_VERSION_NUM >= 170000
