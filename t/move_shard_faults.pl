@@ -667,10 +667,11 @@ foreach my $case ([ 40, 'the target does not answer' ],
 	my ($shard, $name) = @$case;
 
 	$name .= ' in the COMMIT of step 8';
-	$run = run_to_step(8, $shard, options => ['--patience=6']);
+	$run = run_to_step(8, $shard, options => ['--patience=12']);
 	$node{beta}->append_conf('postgresql.conf',
 		"synchronous_standby_names = 'nobody'");
 	$node{beta}->reload;
+	wait_until_commits_wait($node{beta});
 	unblock('beta');
 	wait_until_program_waits($node{beta}, 'COMMIT', 'SyncRep');
 	$node{beta}

@@ -50,6 +50,7 @@ our @EXPORT = qw(
   wait_until
   wait_until_up
   $may_have_standbys
+  wait_until_commits_wait
   while_standby_is_away
   wait_for_waiters
   new_clock
@@ -221,6 +222,29 @@ sub wait_until
 
 =pod
 
+=item wait_until_commits_wait($node)
+
+Waits until each commit waits for a synchronous standby that is not there, which is some
+time after the setting was reloaded.
+
+=cut
+
+sub wait_until_commits_wait
+{
+	my ($node) = @_;
+
+	wait_until(
+		sub {
+			$node->psql('postgres', q(SELECT pg_logical_emit_message(true, '', '')),
+				timeout => 1, timed_out => \my $waits);
+			return $waits;
+		},
+		'commits wait');
+	return;
+}
+
+=pod
+
 =item while_standby_is_away($node, $code)
 
 Runs the code while each commit waits for a synchronous standby that is not there.  The
@@ -236,13 +260,7 @@ sub while_standby_is_away
 
 	$node->safe_psql('postgres', q(ALTER SYSTEM SET synchronous_standby_names = 'away'));
 	$node->reload;
-	wait_until(
-		sub {
-			$node->psql('postgres', q(SELECT pg_logical_emit_message(true, '', '')),
-				timeout => 1, timed_out => \my $waits);
-			return $waits;
-		},
-		'commits wait');
+	wait_until_commits_wait($node);
 	$code->();
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET synchronous_standby_names');
 	$node->reload;
