@@ -524,7 +524,7 @@ foreach my $step (7, 8)
 	my $shard = 24 + $step;
 	my $name = "stopped in step $step";
 
-	$run = run_to_step($step, $shard, options => ['--patience=5']);
+	$run = run_to_step($step, $shard, options => ['--patience=20']);
 	kill 'STOP', -$run->{pid};
 	lets_in($name, $shard);
 	unblock('beta');
@@ -667,7 +667,7 @@ foreach my $case ([ 40, 'the target does not answer' ],
 	my ($shard, $name) = @$case;
 
 	$name .= ' in the COMMIT of step 8';
-	$run = run_to_step(8, $shard, options => ['--patience=12']);
+	$run = run_to_step(8, $shard, options => ['--patience=20']);
 	$node{beta}->append_conf('postgresql.conf',
 		"synchronous_standby_names = 'nobody'");
 	$node{beta}->reload;
