@@ -105,8 +105,10 @@ END $$;
 SELECT flake_create_generator('number_id', 'segment'), flake_create_generator('numbers_id', 'shard:4 seq:20');
 SELECT flake_settled('number_id') IS NULL AS "null", flake_settled('numbers_id', 3) IS NULL AS "null";
 SELECT max(i) FROM flake_ids(0, 3, 'number_id') i;
+CALL wait_until($$flake_settled('number_id') = 3$$);
 SELECT flake_settled('number_id'), flake_settled('number_id', 0), flake_tail(2, 'number_id');
 SELECT max(i) AS three FROM flake_ids(3, 5, 'numbers_id') i \gset
+CALL wait_until(format($$flake_settled('numbers_id', 3) = %s$$, :three));
 SELECT flake_settled('numbers_id', 3) = :three AS all, flake_settled('numbers_id', 4) >= 0 AS idle,
        flake_tail(:three - 1, 'numbers_id', 3) = :three AS all, flake_tail(0, 'numbers_id', 3) = :three AS all;
 BEGIN;
@@ -117,6 +119,7 @@ SELECT flake_settled('numbers_id', 3) = :three AS "held back";
 SELECT generator, shard, from_id - CASE generator WHEN 'numbers_id'::regclass THEN :three ELSE 0 END AS from_id, from_time
 FROM flake_unsettled ORDER BY generator::text;
 COMMIT;
+CALL wait_until(format($$flake_settled('number_id') > 3 AND flake_settled('numbers_id', 3) > %s$$, :three));
 SELECT flake_settled('number_id'), flake_settled('numbers_id', 3) - :three AS more;
 
 -- Wide ids
@@ -138,10 +141,10 @@ CALL wait_until(format('flake_settled(''more_5'') >= %s', :five));
 BEGIN;
 SELECT count(flake_id(5, format('more_%s', i)::regclass)) FROM generate_series(1, 4) i;
 SELECT generator, from_id IS NULL AS "null" FROM flake_unsettled ORDER BY generator::text;
-SELECT flake_settled('event_id') AS before \gset
 SELECT flake_id(5, 'more_5') AS five \gset
+SELECT clock_timestamp() AS minted \gset
 SELECT pg_sleep(0.01);
-SELECT flake_settled('more_5') < :five AS "held back", flake_settled('event_id') = :before AS "held back";
+SELECT flake_settled('more_5') < :five AS "held back", flake_timestamp(flake_settled('event_id')) < :'minted' AS "held back";
 SELECT generator, shard, pid = pg_backend_pid() AS mine, since <= clock_timestamp() AS since, from_id
 FROM flake_unsettled WHERE generator IS NULL;
 COMMIT;

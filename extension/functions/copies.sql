@@ -127,7 +127,7 @@ AS 'MODULE_PATHNAME', 'flake_restore_of'
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_restore_of(regclass) IS
-'the restore to an earlier time that a generator has gone through and nobody has accepted: the timeline on which it was made or accepted last, the present one, and where recovery ended, as PostgreSQL says it; nulls if there is none, on a standby, and if another session has locked the generator';
+'the restore to an earlier time that a generator has gone through and nobody has accepted: the timeline on which it was made or accepted last, the present one, and where recovery ended, as PostgreSQL says it; nulls if there is none, on a standby, and if another session has locked the generator; only for pg_monitor, and for who created the extension';
 
 CREATE FUNCTION @extschema@._flake_restored(
     OUT generator regclass, OUT numbers boolean, OUT shards boolean,
@@ -158,7 +158,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_restored() IS
-'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; leaves out those that another session has locked, and does not wait; the rest is as in _flake_restore_of()';
+'the generators that have gone through a restore to an earlier time which nobody has accepted, and that matters: numbers says that they have no time, so that numbers can come again, shards that what was detached, attached or leased may be forgotten; leaves out those that another session has locked, and does not wait; the rest, and who may call it, is as in _flake_restore_of()';
 
 CREATE FUNCTION @extschema@.flake_accept_restore()
 RETURNS void

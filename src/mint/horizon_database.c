@@ -59,27 +59,20 @@ close_slot(Slot *slot, void *arg)
  * Who calls holds the horizon's LWLock.  Every session of the new database comes
  * here before it uses a slot, and no session of the old one is left.  So nobody
  * mints from an open slot of the old database before the first session has
- * closed them all, and later ones find that this is done.  They are closed first
- * and that is noted then, so that an error in between leaves it to be done.  If
- * it is the same database after all (ALTER DATABASE), its sessions lose nothing
- * but a look into the table.
+ * closed them all, and later ones find that this is done.  If it is the same
+ * database after all (ALTER DATABASE), its sessions lose nothing but a look into
+ * the table.
  *
  * An entry that is still empty has no slots: whoever makes those has been here,
  * and what frees both frees the slots first.  The slots that databases share,
  * for UUIDs and ObjectIDs, have no states and stay open.
  */
 bool
-flake_horizon_notice_database(Horizon *shared, TransactionId incarnation)
+flake_horizon_close_other(Horizon *shared, TransactionId incarnation)
 {
-	bool		is_other = shared->incarnation != InvalidTransactionId;
-
-	if (shared->incarnation == incarnation)
+	if (shared->incarnation == InvalidTransactionId || shared->incarnation == incarnation)
 		return false;
-	if (is_other)
-	{
-		flake_shmem_each_slot(close_slot, shared);
-		flake_shmem_forget_settled(shared->key.generator);
-	}
-	shared->incarnation = incarnation;
-	return is_other;
+	flake_shmem_each_slot(close_slot, shared);
+	flake_shmem_forget_settled(shared->key.generator);
+	return true;
 }

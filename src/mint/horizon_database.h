@@ -19,9 +19,10 @@ extern TransactionId flake_database_incarnation(void);
 
 /*
  * Closes what another one has left open, and returns whether there may be something.
- * The horizon's LWLock is held.
+ * The horizon's LWLock is held.  Who calls writes the incarnation into the horizon,
+ * once all is done: an error before that leaves it to be done again.
  */
-extern bool flake_horizon_notice_database(Horizon *shared, TransactionId incarnation);
+extern bool flake_horizon_close_other(Horizon *shared, TransactionId incarnation);
 
 #pragma GCC visibility pop
 
