@@ -942,6 +942,20 @@ SELECT flake_id(2, 'number') > max(id) FROM item;
 	"t\nt",
 	'OID reused: bounds and ids exceed the ids that came along');
 
+# A GRANT that grants nothing writes the row in pg_database anew.  Anybody may try, and it
+# is no other database.
+value($admin, q(CREATE ROLE visitor; SELECT flake_create_generator('granted_id', 'seq:24 shard:8 block=100000')));
+my $number = value($admin, q(SELECT flake_id(1, 'granted_id')));
+foreach my $round (1, 2)
+{
+	my ($stdout, $stderr) = ask_once($node, 'SET ROLE visitor; GRANT CONNECT ON DATABASE postgres TO visitor');
+
+	like($stderr, qr/WARNING:  .*no privileges were granted/, "GRANT on the database, $round: by one without rights");
+	is($node->safe_psql('postgres', q(SELECT flake_id(1, 'granted_id'))),
+		$number + 256 * $round, "GRANT on the database, $round: the next number comes next");
+}
+value($admin, q(DROP SEQUENCE granted_id; DROP ROLE visitor));
+
 #
 # A dump carries the states along, and a dropped generator takes them with it.
 #

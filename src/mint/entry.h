@@ -59,8 +59,8 @@ typedef struct Horizon
 {
 	FlakeKey	key;			/* must be first */
 	LWLock		lock;			/* held while the horizon is moved */
-	TransactionId incarnation;	/* of the database: see horizon.c */
 	pg_atomic_uint32 warned;	/* of what, since the start: see restore.c */
+	uint64		incarnation;	/* of the database: see horizon_database.c */
 	int64		found;			/* packed: on disk when the server started */
 	pg_atomic_uint64 file;		/* the file that holds value durably */
 	pg_atomic_uint64 value;		/* packed: no id may be above */

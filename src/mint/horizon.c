@@ -226,7 +226,7 @@ static bool
 open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 			 const FlakeLayout *layout, bool begin, PageWait wait)
 {
-	TransactionId incarnation = flake_database_incarnation();
+	uint64		incarnation = flake_database_incarnation();
 	Relation	rel;
 	Buffer		page;
 	bool		is_first;

@@ -15,14 +15,16 @@
 #pragma GCC visibility push(hidden)
 
 /* What tells the present database from others that had its OID. */
-extern TransactionId flake_database_incarnation(void);
+#define FLAKE_NO_INCARNATION	0
+
+extern uint64 flake_database_incarnation(void);
 
 /*
  * Closes what another one has left open, and returns whether there may be something.
  * The horizon's LWLock is held.  Who calls writes the incarnation into the horizon,
  * once all is done: an error before that leaves it to be done again.
  */
-extern bool flake_horizon_close_other(Horizon *shared, TransactionId incarnation);
+extern bool flake_horizon_close_other(Horizon *shared, uint64 incarnation);
 
 #pragma GCC visibility pop
 

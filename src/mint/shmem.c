@@ -15,6 +15,7 @@
 #include "layout/layout.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
+#include "mint/horizon_database.h"
 #include "mint/locks.h"
 #include "mint/shmem.h"
 #include "mint/shmem_area.h"
@@ -83,8 +84,8 @@ init_horizon(void *entry)
 	Horizon    *horizon = entry;
 
 	LWLockInitialize(&horizon->lock, flake_shmem_tranche());
-	horizon->incarnation = InvalidTransactionId;
 	pg_atomic_init_u32(&horizon->warned, 0);
+	horizon->incarnation = FLAKE_NO_INCARNATION;
 	horizon->found = FLAKE_PACKED_NONE;
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);
