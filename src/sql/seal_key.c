@@ -46,9 +46,12 @@ typedef struct CachedKey
 	Oid			user;
 	int32		version;
 	bool		is_newest;
-	int			length;
+	int			length;			/* of those */
 	uint8		bytes[FLAKE_FF1_MAX_KEY_LEN];
 } CachedKey;
+
+/* The length, for a key that is not to be found here again. */
+#define USED_ONCE	(-1)
 
 static CachedKey cache[8];
 static uint64 uses = 0;
@@ -70,7 +73,7 @@ keys_changed(Datum arg, SysCacheIdentifier cacheid, uint32 hashvalue)
 	changes++;
 	for (int i = 0; i < (int) lengthof(cache); i++)
 	{
-		if (OidIsValid(cache[i].server))
+		if (OidIsValid(cache[i].server) || cache[i].length == USED_ONCE)
 			forget(&cache[i]);
 	}
 }
@@ -219,8 +222,8 @@ flake_seal_key_read(const char *text, uint8 bytes[FLAKE_FF1_MAX_KEY_LEN])
 static CachedKey *
 read_named(const char *name, Oid server, Oid user, int32 version)
 {
-	uint64		before;
-	List	   *options;
+	const uint64 before = changes;
+	List	   *options = NIL;
 	ListCell   *cell;
 	const char *found;
 	int32		found_version;
@@ -229,20 +232,15 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 	int			length;
 	CachedKey  *key;
 
-	do
-	{
-		before = changes;
-		options = NIL;
-		if (!flake_seal_key_options(server, user, &options) &&
-			!flake_seal_key_options(server, InvalidOid, &options))
-			ereport(ERROR,
-					(errcode(ERRCODE_UNDEFINED_OBJECT),
-					 errmsg("user \"%s\" has no key \"%s\"", GetUserNameFromId(user, false), name),
-					 errdetail("There is no user mapping for this user, nor for PUBLIC."),
-					 errhint("Call flake_add_key(%s, %s), as the server's owner.",
-							 quote_literal_cstr(name),
-							 quote_literal_cstr(GetUserNameFromId(user, false)))));
-	} while (before != changes);
+	if (!flake_seal_key_options(server, user, &options) &&
+		!flake_seal_key_options(server, InvalidOid, &options))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("user \"%s\" has no key \"%s\"", GetUserNameFromId(user, false), name),
+				 errdetail("There is no user mapping for this user, nor for PUBLIC."),
+				 errhint("Call flake_add_key(%s, %s), as the server's owner.",
+						 quote_literal_cstr(name),
+						 quote_literal_cstr(GetUserNameFromId(user, false)))));
 
 	found = NULL;
 	found_version = newest = 0;
@@ -276,9 +274,16 @@ read_named(const char *name, Oid server, Oid user, int32 version)
 		elog(ERROR, "invalid option \"%s%d\" of a user mapping", FLAKE_KEY_OPTION, found_version);
 	key = add(bytes, length);
 	explicit_bzero(bytes, sizeof(bytes));
+	key->version = found_version;
+
+	/* If it may have changed meanwhile, it is read again the next time. */
+	if (before != changes)
+	{
+		key->length = USED_ONCE;
+		return key;
+	}
 	key->server = server;
 	key->user = user;
-	key->version = found_version;
 	key->is_newest = found_version == newest;
 	return key;
 }
