@@ -285,6 +285,12 @@ is(elsewhere(), '', 'after a restart nobody knows whether the shard is minted he
 $node->safe_psql('postgres', 'SELECT flake_id(5)');
 is(elsewhere(), 'flake_default', 'until it is');
 
+# Anybody can make many temporary tables, which nobody else can read.
+$session = new_session($node);
+ask($session, q(DO $$ BEGIN FOR i IN 1 .. 1100 LOOP EXECUTE format('CREATE TEMP TABLE t%s (id bigint DEFAULT flake_id(5))', i); END LOOP; END $$));
+is(elsewhere(), 'flake_default', 'temporary tables of others are not counted');
+end_session($session);
+
 # A look keeps no table locked, and waits for none, nor for an index.
 wait_for_clock($node);
 $session = new_session($node);

@@ -325,8 +325,7 @@ open_table(Oid relation)
 {
 	Relation	rel;
 
-	if (isOtherTempNamespace(get_rel_namespace(relation)) ||
-		!ConditionalLockRelationOid(relation, AccessShareLock))
+	if (!ConditionalLockRelationOid(relation, AccessShareLock))
 		return NULL;
 	rel = try_relation_open(relation, NoLock);
 	if (rel == NULL)
@@ -358,6 +357,10 @@ look_at_table(Look *look, Oid relation, AttrNumber attribute, bool is_child)
 	key.generator = look->generator->key;
 	(void) hash_search(look->looked_at, &key, HASH_ENTER, &is_known);
 	if (is_known || attribute <= InvalidAttrNumber)
+		return false;
+
+	/* Others' temporary tables cannot be read.  Anybody can make many. */
+	if (isOtherTempNamespace(get_rel_namespace(relation)))
 		return false;
 	look->tables++;
 	rel = open_table(relation);
