@@ -99,10 +99,26 @@ header_init(void *ptr
 	SpinLockInit(&header->clock_guard.mutex);
 }
 
+#if PG_VERSION_NUM < 170000
+/*
+ * Adds to the server's "not enough shared memory" what can be done.  The header is in
+ * what PostgreSQL leaves unused, into which its table of locks grows, and stays.
+ */
+static void
+no_room_callback(void *arg)
+{
+	if (geterrcode() == ERRCODE_OUT_OF_MEMORY)
+		errhint("PostgreSQL's locks may have taken the room that was left. Restart the server, with flakeid in \"shared_preload_libraries\", which keeps room for it.");
+}
+#endif
+
 /* Finds or makes the header. */
 static ShmemHeader *
 header_get(void)
 {
+#if PG_VERSION_NUM < 170000
+	ErrorContextCallback callback = {.callback = no_room_callback,.previous = error_context_stack};
+#endif
 	ShmemHeader *header;
 	bool		found;
 
@@ -113,11 +129,13 @@ header_get(void)
 	header = GetNamedDSMSegment(TRANCHE_NAME, sizeof(ShmemHeader),
 								header_init, &found);
 #else
+	error_context_stack = &callback;
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
 	header = ShmemInitStruct(TRANCHE_NAME, sizeof(ShmemHeader), &found);
 	if (!found)
 		header_init(header);
 	LWLockRelease(AddinShmemInitLock);
+	error_context_stack = callback.previous;
 #endif
 
 #if PG_VERSION_NUM < 190000
