@@ -404,6 +404,41 @@ my @attacks = (
 		'0A000'
 	],
 	[
+		'a schema of hers, which she can rename, with partitions, concurrently',
+		'ALTER SCHEMA tmpl OWNER TO mallory; CREATE TABLE tmpl.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('tmpl.p', '1 day', '2025-01-01', '2025-01-02')},
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_drop_partitions('tmpl.p', '2025-03-01', concurrently => true)},
+		'0A000'
+	],
+	[
+		'the schema of the database owner, with partitions, concurrently',
+		'CREATE TABLE public.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('public.p', '1 day', '2025-01-01', '2025-01-02')},
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01', concurrently => true)},
+		'0A000'
+	],
+	(map {
+		my ($name, $concurrently) = @$_;
+		[
+			"a type of hers in the partition key of an ancestor$name",
+			q{CREATE SCHEMA safe; GRANT USAGE ON SCHEMA mal TO PUBLIC; SET ROLE mallory; CREATE DOMAIN mal.d AS int; RESET ROLE;}
+			  . ' CREATE TABLE safe.root (k mal.d NOT NULL, id bigint NOT NULL) PARTITION BY LIST (k);'
+			  . ' CREATE TABLE safe.p PARTITION OF safe.root FOR VALUES IN (1) PARTITION BY RANGE (id); ALTER TABLE safe.p ADD UNIQUE (id);'
+			  . q{ SELECT ext.flake_create_partitions('safe.p', '1 day', '2025-01-01Z', '2025-01-03Z');}
+			  . ' CREATE TABLE safe.ref (id bigint REFERENCES safe.p (id));'
+			  . q{ INSERT INTO safe.p VALUES (1, ext.flake_lower('2025-01-01 12:00Z')), (1, ext.flake_lower('2025-01-02 12:00Z'));}
+			  . ' INSERT INTO safe.ref SELECT max(id) FROM safe.p',
+			'ALTER DOMAIN mal.d ADD CHECK (mal.trap(38)) NOT VALID',
+			'',
+			"SELECT * FROM ext.flake_drop_partitions('safe.p', '2025-01-02Z', concurrently => $concurrently) \\gexec",
+			'0A000'
+		]
+	} [ '', 'false' ], [ ', concurrently', 'true' ]),
+	[
 		'the name of an array type, migrated',
 		'SELECT 1',
 		'CREATE TYPE mal.e AS ENUM (\'a\'); CREATE TABLE mal.t (id serial); CREATE VIEW mal.v AS SELECT id, CAST(\'{a}\' AS mal.e[]) AS d FROM mal.t',

@@ -419,6 +419,24 @@ like(code($superuser, q(SELECT flake_create_shard(8, 'taken'))), qr/^none/, 'fla
 is(value($superuser, 'SHOW lock_timeout'), '0', 'flake_create_shard(): lock_timeout is what it was, too');
 
 #
+# flake_create_partitions(), flake_drop_partitions(): the schema of the table, which she
+# renames
+#
+value($superuser, q(CREATE SCHEMA rented AUTHORIZATION mallory; GRANT ALL ON SCHEMA rented TO alice;
+CREATE TABLE rented.event (id bigint DEFAULT flake_id(5)) PARTITION BY RANGE (id); ALTER TABLE rented.event OWNER TO alice;
+SELECT flake_create_partitions('rented.event', '1 day', '2026-01-01Z', '2026-01-03Z')));
+foreach my $call (
+	[ 'flake_drop_partitions()', q(SELECT flake_drop_partitions('rented.event', '2026-01-02Z')) ],
+	[ 'flake_create_partitions()', q(SELECT flake_create_partitions('rented.event', '1 day', '2026-01-03Z', '2026-01-04Z')) ])
+{
+	my ($name, $sql) = @$call;
+
+	waits_for_hers("$name, a schema that she renames", 'ALTER SCHEMA rented RENAME TO rented_now', $sql,
+		q(BEGIN; LOCK TABLE rented.event; COMMIT));
+	is(value($superuser, 'SHOW lock_timeout'), '0', "$name: lock_timeout is what it was");
+}
+
+#
 # _flake_lock_trees(): REFERENCES alone
 #
 

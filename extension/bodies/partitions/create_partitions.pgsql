@@ -14,6 +14,7 @@ DECLARE
     of_parent pg_catalog.record;
     created bigint[] := '{}';   -- where the new partitions begin
     steps pg_catalog.text[] := '{}';
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
 BEGIN
     layout := @extschema@._flake_partition_layout(parent, layout);
     is_uuid := layout::text LIKE '% form=uuidv7 %';
@@ -26,10 +27,15 @@ BEGIN
             HINT = 'Give a number of years and months, or of weeks and days, or of hours, minutes and seconds.';
     END IF;
 
+    -- The owner of the schema may be in the midst of renaming it: that is waited for with
+    -- nothing locked.
+    PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY(SELECT relnamespace FROM pg_class WHERE oid = parent));
     -- From here on nobody else changes its name, schema, owner or partitions.
     PERFORM @extschema@._flake_guard_definition(ticket, parent::oid);
     SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
+\i bodies/brief_waits.pgsql
     PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
+    PERFORM set_config('lock_timeout', lock_timeout, true);
 
     -- What is made as the owner of the parent looks at the default partition, and
     -- evaluates its checks; nobody can add one from here on.

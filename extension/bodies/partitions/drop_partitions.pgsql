@@ -7,11 +7,13 @@ DECLARE
     schemas pg_catalog.oid[] := '{}';
     command pg_catalog.text;
     steps pg_catalog.text[] := '{}';
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    caller CONSTANT pg_catalog.oid := quote_ident(current_user)::regrole::oid;
 BEGIN
     -- The caller will execute the statements.  PostgreSQL then evaluates checks of the
     -- partition, and plans queries of what refers to it.  The owner could also add such
     -- things when the statements are there.
-    IF "concurrently" AND NOT @extschema@._flake_trusts(quote_ident(current_user)::regrole, (SELECT relowner FROM pg_class WHERE oid = parent)) THEN
+    IF "concurrently" AND NOT @extschema@._flake_trusts(caller, (SELECT relowner FROM pg_class WHERE oid = parent)) THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = format('cannot detach partitions of "%s" concurrently', (SELECT relname FROM pg_class WHERE oid = parent)),
             DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" has written.',
@@ -25,13 +27,21 @@ BEGIN
     END IF;
 
     IF NOT "concurrently" AND EXISTS (SELECT FROM @extschema@.flake_partitions(parent, layout) p WHERE coalesce(p.upper_bound, no_end) <= last_id) THEN
+        -- The owner of a schema may be in the midst of renaming it: that is waited for with
+        -- nothing locked.
+        schemas := ARRAY(SELECT DISTINCT c.relnamespace FROM pg_class c
+                         WHERE c.oid = parent OR c.oid IN (SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p
+                                                           WHERE coalesce(p.upper_bound, no_end) <= last_id));
+        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
         -- name or owner, what its partitions are, and their names.
         PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
         old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE coalesce(p.upper_bound, no_end) <= last_id);
         PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(old) AS id;
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
+\i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+        PERFORM set_config('lock_timeout', lock_timeout, true);
     END IF;
 
     FOR partition IN
@@ -50,18 +60,27 @@ BEGIN
         -- until it is complete none can be detached concurrently.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent, and
         -- concurrently whether its checks imply its bounds.
-        SELECT c.oid, c.relowner INTO other
-        FROM (SELECT relid::oid FROM pg_partition_tree(partition.oid)
+        -- And the owner of a schema can put another one in its place, with tables of the same
+        -- names, once the statements are there.
+        SELECT c.oid, u.owner, u.what INTO other
+        FROM (SELECT parent::oid
+              UNION SELECT relid::oid FROM pg_partition_tree(partition.oid)
               UNION SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = partition.oid::oid) AS r (relation)
         JOIN pg_class c ON c.oid = r.relation
-        WHERE "concurrently" AND NOT @extschema@._flake_trusts(quote_ident(current_user)::regrole, c.relowner)
-        ORDER BY c.oid LIMIT 1;
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        CROSS JOIN LATERAL (VALUES
+            (1, c.relowner, 'has written for table'),
+            (2, CASE WHEN n.nspowner = 'pg_database_owner'::regrole
+                     THEN (SELECT datdba FROM pg_database WHERE datname = current_database()) ELSE n.nspowner END,
+             'would put in the place of table')) AS u (n, owner, what)
+        WHERE "concurrently" AND NOT @extschema@._flake_trusts(caller, u.owner)
+        ORDER BY u.n, c.oid LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot detach partition %s concurrently', partition.oid),
-                DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" has written for table %s.',
-                                current_user, pg_get_userbyid(other.relowner), other.oid::regclass),
-                HINT = 'Give the tables the same owner, and connect as that one.';
+                DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" %s %s.',
+                                current_user, pg_get_userbyid(other.owner), other.what, other.oid::regclass),
+                HINT = 'Give the tables and their schemas the same owner, and connect as that one.';
         END IF;
         FOR other IN
             SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
@@ -83,6 +102,31 @@ BEGIN
                 steps := steps || ARRAY[[other.relowner::text, NULL, other.relation::text, NULL]];
             END IF;
         END LOOP;
+        -- The bounds of the partition are written as text, and its constants read again, by
+        -- whoever detaches it.  The owner of a type can add checks to it.
+        SELECT k.type, pg_get_userbyid(r.role) AS role INTO other
+        FROM (SELECT relowner AS role FROM pg_class WHERE oid = parent
+              UNION SELECT caller WHERE "concurrently") AS r
+        CROSS JOIN (
+            SELECT a.atttypid AS type
+            FROM pg_partition_ancestors(parent) AS up
+            JOIN pg_partitioned_table t ON t.partrelid = up.relid
+            JOIN pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = ANY (t.partattrs::int2[])
+            UNION
+            SELECT coalesce(f.prorettype, d.refobjid)
+            FROM pg_partition_ancestors(parent) AS up
+            JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = up.relid AND d.objsubid = 0
+            LEFT JOIN pg_proc f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
+            WHERE d.refclassid = 'pg_type'::regclass OR f.oid IS NOT NULL) AS k
+        WHERE (partition.is_referred_to OR "concurrently") AND @extschema@._flake_type_owner(k.type, r.role) IS NOT NULL
+        ORDER BY k.type, r.role LIMIT 1;
+        IF FOUND THEN
+            RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+                MESSAGE = CASE WHEN partition.is_referred_to THEN format('cannot detach partition %s, to which rows of another table refer', partition.oid)
+                               ELSE format('cannot detach partition %s concurrently', partition.oid) END,
+                DETAIL = format('PostgreSQL would read a constant of type %s of another owner as role "%s".', other.type::regtype, other.role),
+                HINT = 'Give the type the owner of the table.';
+        END IF;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
                 format('ALTER TABLE %s DETACH PARTITION %s%s', parent, partition.oid,
