@@ -21,7 +21,7 @@
  *		only flake_guard() makes values.  So nobody can call them without it.
  *	G4	They call with arguments of exactly the declared types, so that no other
  *		function in the schema fits better.
- *	G5	Their variables have types of pg_catalog, which are qualified.  PL/pgSQL
+ *	G5	Their variables have types of pg_catalog, which are qualified (make lint).  PL/pgSQL
  *		keeps what it has compiled, and anybody can have it compile a function in
  *		any search_path: plpgsql_validator() is there for all.
  *	G6	They look at the catalogs with a new snapshot each time, as PostgreSQL

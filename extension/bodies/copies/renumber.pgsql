@@ -267,9 +267,9 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN QUERY
-        SELECT format('SELECT %s.flake_detach(%s, %L)', '@extschema@', s, generator) FROM unnest(old_shards) AS s
+        SELECT format('SELECT %s.flake_detach(%s, %L::pg_catalog.regclass)', '@extschema@', s, generator) FROM unnest(old_shards) AS s
         UNION ALL
-        SELECT format('SELECT %s.flake_attach(%s, generator => %L)', '@extschema@', s, generator) FROM unnest(new_shards) AS s
+        SELECT format('SELECT %s.flake_attach(%s, NULL::bigint, %L::pg_catalog.regclass)', '@extschema@', s, generator) FROM unnest(new_shards) AS s
         UNION ALL
         (SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i);
 END

@@ -7,7 +7,7 @@ DECLARE
     replaced pg_catalog.oid[];  -- checks
     relations pg_catalog.oid[] := '{}';        -- of columns that mint, with their trees
     attributes pg_catalog.name[] := '{}';
-    layouts @extschema@.flake_layout[] := '{}';
+    layouts pg_catalog.text[] := '{}';
     used pg_catalog.text[];
     check_name pg_catalog.text;
     check_names pg_catalog.text[] := '{}';     -- table.constraint, of the topmost table
@@ -82,7 +82,7 @@ BEGIN
 
         relations := relations || tree;
         attributes := attributes || array_fill(minted.attname, ARRAY[cardinality(tree)]);
-        layouts := layouts || array_fill(minted.layout::@extschema@.flake_layout, ARRAY[cardinality(tree)]);
+        layouts := layouts || array_fill(minted.layout, ARRAY[cardinality(tree)]);
 
         -- In a schema of others, a flake_shard() of one argument might fit better.
         minted.is_named := minted.is_named OR EXISTS (
@@ -132,7 +132,7 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'undefined_column',
             MESSAGE = format('schema "%s" has no column that defaults to flake_id()', template);
     END IF;
-    used := ARRAY(SELECT c FROM @extschema@._flake_other_checks(relations, attributes, layouts, tables) AS c);
+    used := ARRAY(SELECT c FROM @extschema@._flake_other_checks(relations, attributes, layouts::@extschema@.flake_layout[], tables) AS c);
     IF used <> '{}' THEN
         RAISE WARNING USING
             MESSAGE = 'checks that read the shard of an id stay as they are',

@@ -39,7 +39,7 @@ BEGIN
                            sequence.seqincrement, sequence.seqmin, sequence.seqmax, sequence.seqstart, sequence.seqcache,
                            CASE WHEN sequence.seqcycle THEN ' CYCLE' END)]]
                 || ARRAY[[caller::text, sequence_name, NULL,
-                    format('SELECT setval(%L, %s, %L)', sequence_name, coalesce(problem.last_value::text, 'NULL'), problem.is_called)]]
+                    format('SELECT pg_catalog.setval(%L, %s, %L)', sequence_name, coalesce(problem.last_value::text, 'NULL'), problem.is_called)]]
                 || (SELECT array_agg(ARRAY[caller::text, NULL, NULL, m.command] ORDER BY m.step, m.command)
                     FROM @extschema@._flake_remade(sequence.oid, caller) AS m WHERE m.step > 0)
                 || ARRAY[[caller::text, NULL, NULL, format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence_name, target, attribute)]];
