@@ -505,8 +505,8 @@ completes('no worker', 29);
 # The target does not apply anything, for longer than writers may be refused.
 #
 
-$run = run_to_step(7, 30, options => ['--patience=3']);
-stopped('a target that is stuck', $run, 30, qr/has not caught up in 3 s/);
+$run = run_to_step(7, 30, options => ['--patience=10']);
+stopped('a target that is stuck', $run, 30, qr/has not caught up in 10 s/);
 unblock('beta');
 my $client = new_session($node{alpha});
 my $insert = 'INSERT INTO photos_30.photo (writer) VALUES (1)';
@@ -632,10 +632,10 @@ foreach my $case ([ 62, 'a generator that is locked', q(PERFORM flake_detach(62,
 	value($holder, 'BEGIN');
 	send_query($holder, "DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = ''photos_$shard.b''::regclass)"
 		  . " LOOP PERFORM pg_sleep(0.001); END LOOP; " . $does =~ s/'/''/gr . "; END'");
-	$run = run_to_step(7, $shard, again => 1, options => ['--patience=3']);
+	$run = run_to_step(7, $shard, again => 1, options => ['--patience=10']);
 	get_answer($holder);
 	value($holder, 'COMMIT') if $is_altered;
-	stopped($name, $run, $shard, qr/has not caught up in 3 s/);
+	stopped($name, $run, $shard, qr/has not caught up in 10 s/);
 	like($printed, qr/But shard $shard of these generators is still detached on the source: later\.gen\. /,
 		"$name: it names the generator");
 	unblock('beta');
@@ -863,11 +863,11 @@ is(state_on('alpha', 'flake_default', 69), 'detached', 'a copy with all shards d
 sql('alpha', 'DELETE FROM flake_shard_state WHERE shard = -1');
 
 # The source has let writers in while step 8 read the positions of sequences.
-$run = run_to_step(7, 70, options => ['--patience=3']);
+$run = run_to_step(7, 70, options => ['--patience=10']);
 my $altering = new_session($node{alpha});
 value($altering, 'BEGIN; ALTER SEQUENCE photos_70.photo_n_seq SET LOGGED');
 # So late that it waits for the positions until after its patience, which it gives a second.
-usleep(2_300_000);
+usleep(9_300_000);
 unblock('beta');
 wait_for_output($run, qr/^step 8 /m);
 wait_until(sub { state_on('alpha', 'flake_default', 70) eq 'attached' }, 'let in during step 8: the shard is attached');
