@@ -34,6 +34,7 @@ my $node = start_server(
 	conf => q(
 restart_after_crash = on
 max_prepared_transactions = 5
+max_locks_per_transaction = 256		# for many temporary tables
 log_statement = none
 ),
 	sql => q(
@@ -287,9 +288,12 @@ is(elsewhere(), 'flake_default', 'until it is');
 
 # Anybody can make many temporary tables, which nobody else can read.
 $session = new_session($node);
+$pid = value($session, 'SELECT pg_backend_pid()');
 ask($session, q(DO $$ BEGIN FOR i IN 1 .. 1100 LOOP EXECUTE format('CREATE TEMP TABLE t%s (id bigint DEFAULT flake_id(5))', i); END LOOP; END $$));
+is(value($session, q(SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relkind = 'r')), 1100, 'temporary tables');
 is(elsewhere(), 'flake_default', 'temporary tables of others are not counted');
 end_session($session);
+$node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $pid") or die 'it does not end';
 
 # A look keeps no table locked, and waits for none, nor for an index.
 wait_for_clock($node);
