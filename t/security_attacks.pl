@@ -421,6 +421,30 @@ my @attacks = (
 		q{SELECT ext.flake_drop_partitions('public.p', '2025-03-01', concurrently => true)},
 		'0A000'
 	],
+	[
+		'one who may refer to a table with partitions, concurrently',
+		'CREATE SCHEMA safe; CREATE TABLE safe.p (id bigint PRIMARY KEY) PARTITION BY RANGE (id);'
+		  . q{ SELECT ext.flake_create_partitions('safe.p', '1 day', '2025-01-01', '2025-01-02'); GRANT REFERENCES (id) ON safe.p TO mallory},
+		'SELECT 1',
+		'',
+		q{SELECT ext.flake_drop_partitions('safe.p', '2025-03-01', concurrently => true)},
+		'0A000'
+	],
+	[
+		'a function that fits better, in the partition key of an ancestor',
+		'CREATE SCHEMA safe; CREATE SCHEMA shared; GRANT ALL ON SCHEMA shared TO mallory;'
+		  . ' CREATE FUNCTION shared.bucket(anyelement) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN RETURN 1; END$$;'
+		  . ' CREATE TABLE safe.root (k int NOT NULL, id bigint NOT NULL) PARTITION BY LIST (shared.bucket(k));'
+		  . ' CREATE TABLE safe.p PARTITION OF safe.root FOR VALUES IN (1) PARTITION BY RANGE (id); ALTER TABLE safe.p ADD UNIQUE (id);'
+		  . q{ SELECT ext.flake_create_partitions('safe.p', '1 day', '2025-01-01Z', '2025-01-03Z');}
+		  . ' CREATE TABLE safe.ref (id bigint REFERENCES safe.p (id));'
+		  . q{ INSERT INTO safe.p VALUES (1, ext.flake_lower('2025-01-01 12:00Z')), (1, ext.flake_lower('2025-01-02 12:00Z'));}
+		  . ' INSERT INTO safe.ref SELECT max(id) FROM safe.p',
+		'CREATE FUNCTION shared.bucket(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(39); RETURN 1; END$$',
+		'',
+		q{SELECT * FROM ext.flake_drop_partitions('safe.p', '2025-01-02Z') \gexec},
+		'0A000'
+	],
 	(map {
 		my ($name, $concurrently) = @$_;
 		[

@@ -60,27 +60,34 @@ BEGIN
         -- until it is complete none can be detached concurrently.
         -- PostgreSQL looks for rows that refer to it, as the owner of the parent, and
         -- concurrently whether its checks imply its bounds.
-        -- And the owner of a schema can put another one in its place, with tables of the same
-        -- names, once the statements are there.
-        SELECT c.oid, u.owner, u.what INTO other
-        FROM (SELECT parent::oid
+        -- And once the statements are there, the owner of a schema can put another one in its
+        -- place, with tables of the same names, and others can let tables of theirs refer.
+        SELECT c.oid, u.role, u.what INTO other
+        FROM (SELECT relid::oid FROM pg_partition_ancestors(parent)
               UNION SELECT relid::oid FROM pg_partition_tree(partition.oid)
               UNION SELECT conrelid FROM pg_constraint WHERE contype = 'f' AND confrelid = partition.oid::oid) AS r (relation)
         JOIN pg_class c ON c.oid = r.relation
         JOIN pg_namespace n ON n.oid = c.relnamespace
-        CROSS JOIN LATERAL (VALUES
-            (1, c.relowner, 'has written for table'),
-            (2, CASE WHEN n.nspowner = 'pg_database_owner'::regrole
-                     THEN (SELECT datdba FROM pg_database WHERE datname = current_database()) ELSE n.nspowner END,
-             'would put in the place of table')) AS u (n, owner, what)
-        WHERE "concurrently" AND NOT @extschema@._flake_trusts(caller, u.owner)
+        CROSS JOIN LATERAL (
+            SELECT 1, c.relowner, 'has written for table'
+            UNION ALL
+            SELECT 2, CASE WHEN n.nspowner = 'pg_database_owner'::regrole
+                           THEN (SELECT datdba FROM pg_database WHERE datname = current_database()) ELSE n.nspowner END,
+                   'would put in the place of table'
+            UNION ALL
+            SELECT 3, e.grantee, 'would write for another that refers to table'
+            FROM (SELECT c.relacl UNION ALL SELECT attacl FROM pg_attribute WHERE attrelid = c.oid) AS a (acl)
+            CROSS JOIN LATERAL aclexplode(a.acl) AS e
+            WHERE e.privilege_type = 'REFERENCES') AS u (n, role, what)
+        WHERE "concurrently" AND (u.role = 0 OR NOT @extschema@._flake_trusts(caller, u.role))
         ORDER BY u.n, c.oid LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = format('cannot detach partition %s concurrently', partition.oid),
                 DETAIL = format('You would execute the statements, and PostgreSQL could evaluate as role "%s" what role "%s" %s %s.',
-                                current_user, pg_get_userbyid(other.owner), other.what, other.oid::regclass),
-                HINT = 'Give the tables and their schemas the same owner, and connect as that one.';
+                                current_user, CASE other.role WHEN 0 THEN 'public' ELSE pg_get_userbyid(other.role) END,
+                                other.what, other.oid::regclass),
+                HINT = 'Give the tables and their schemas the same owner, revoke REFERENCES from others, and connect as that owner.';
         END IF;
         FOR other IN
             SELECT r.relation, p.relowner, @extschema@._flake_foreign_code(r.relation, p.relowner) AS code
@@ -102,30 +109,36 @@ BEGIN
                 steps := steps || ARRAY[[other.relowner::text, NULL, other.relation::text, NULL]];
             END IF;
         END LOOP;
-        -- The bounds of the partition are written as text, and its constants read again, by
-        -- whoever detaches it.  The owner of a type can add checks to it.
-        SELECT k.type, pg_get_userbyid(r.role) AS role INTO other
+        -- The bounds of the partition, also by its ancestors, are written as text and read
+        -- again, by whoever detaches it.  The owner of a type can add checks to it, and who
+        -- can create functions, one that fits better.
+        SELECT k.class, k.object, r.role, s.stranger INTO other
         FROM (SELECT relowner AS role FROM pg_class WHERE oid = parent
               UNION SELECT caller WHERE "concurrently") AS r
         CROSS JOIN (
-            SELECT a.atttypid AS type
+            SELECT 'pg_type'::regclass::oid AS class, a.atttypid AS object
             FROM pg_partition_ancestors(parent) AS up
-            JOIN pg_partitioned_table t ON t.partrelid = up.relid
-            JOIN pg_attribute a ON a.attrelid = t.partrelid AND a.attnum = ANY (t.partattrs::int2[])
+            JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = up.relid AND d.objsubid > 0
+             AND d.refclassid = 'pg_class'::regclass AND d.refobjid = up.relid AND d.refobjsubid = 0 AND d.deptype = 'i'
+            JOIN pg_attribute a ON a.attrelid = up.relid AND a.attnum = d.objsubid
             UNION
-            SELECT coalesce(f.prorettype, d.refobjid)
+            SELECT d.refclassid, d.refobjid
             FROM pg_partition_ancestors(parent) AS up
             JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = up.relid AND d.objsubid = 0
-            LEFT JOIN pg_proc f ON d.refclassid = 'pg_proc'::regclass AND f.oid = d.refobjid
-            WHERE d.refclassid = 'pg_type'::regclass OR f.oid IS NOT NULL) AS k
-        WHERE (partition.is_referred_to OR "concurrently") AND @extschema@._flake_type_owner(k.type, r.role) IS NOT NULL
-        ORDER BY k.type, r.role LIMIT 1;
+            WHERE d.refclassid IN ('pg_type'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass)
+              AND d.refobjid <> '@extschema@.flake_shard(bigint, @extschema@.flake_layout)'::regprocedure) AS k
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN k.class = 'pg_type'::regclass THEN @extschema@._flake_type_owner(k.object, r.role)
+                        ELSE @extschema@._flake_usurper(k.class, k.object, r.role) END) AS s (stranger)
+        WHERE (partition.is_referred_to OR "concurrently") AND s.stranger IS NOT NULL
+        ORDER BY k.class, k.object, r.role LIMIT 1;
         IF FOUND THEN
             RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
                 MESSAGE = CASE WHEN partition.is_referred_to THEN format('cannot detach partition %s, to which rows of another table refer', partition.oid)
                                ELSE format('cannot detach partition %s concurrently', partition.oid) END,
-                DETAIL = format('PostgreSQL would read a constant of type %s of another owner as role "%s".', other.type::regtype, other.role),
-                HINT = 'Give the type the owner of the table.';
+                DETAIL = format('PostgreSQL would read its bounds as role "%s", and role "%s" could change what %s means there.',
+                                pg_get_userbyid(other.role), other.stranger, pg_describe_object(other.class, other.object, 0)),
+                HINT = 'Give that the owner of the table, and let nobody else create something in its schema.';
         END IF;
         IF "concurrently" OR partition.is_referred_to THEN
             steps := steps || ARRAY[[(SELECT relowner FROM pg_class WHERE oid = parent)::text, parent::text, parent::oid::text,
