@@ -31,12 +31,6 @@ relation_changed(Datum arg, Oid relation)
 void
 flake_on_relation_change(void (*hook) (Oid relation))
 {
-	/* _PG_init() is called again if it has failed. */
-	for (int i = 0; i < hook_count; i++)
-	{
-		if (hooks[i] == hook)
-			return;
-	}
 	Assert(hook_count < MAX_HOOKS);
 	if (hook_count == 0)
 		CacheRegisterRelcacheCallback(relation_changed, (Datum) 0);
