@@ -52,6 +52,9 @@ typedef struct FlakeKey
 	int32		shard;			/* 0 in the key of a Horizon */
 } FlakeKey;
 
+/* In a Horizon: no database has used it yet.  See horizon_database.c. */
+#define FLAKE_NO_INCARNATION	0
+
 /* In the key of a Holder or a Settled: all shards. */
 #define FLAKE_EVERY_SHARD	(-1)
 

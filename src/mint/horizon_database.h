@@ -15,8 +15,6 @@
 #pragma GCC visibility push(hidden)
 
 /* What tells the present database from others that had its OID. */
-#define FLAKE_NO_INCARNATION	0
-
 extern uint64 flake_database_incarnation(void);
 
 /*

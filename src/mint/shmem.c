@@ -15,7 +15,6 @@
 #include "layout/layout.h"
 #include "lib/dshash.h"
 #include "mint/entry.h"
-#include "mint/horizon_database.h"
 #include "mint/locks.h"
 #include "mint/shmem.h"
 #include "mint/shmem_area.h"
