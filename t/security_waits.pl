@@ -706,6 +706,23 @@ foreach my $case (
 	value($other, 'ROLLBACK');
 }
 
+# If nobody has seen to them, only who could lock the table does later.
+value($superuser, q(
+	ALTER EVENT TRIGGER flakeid_keep_triggers DISABLE;
+	ALTER TABLE hers.flake_shard_state ENABLE TRIGGER ALL;
+	ALTER EVENT TRIGGER flakeid_keep_triggers ENABLE;
+));
+value($alice, 'BEGIN; ALTER TABLE t ADD c int');
+is( value($other,
+		q(SELECT count(*) FROM pg_locks WHERE relation = 'hers.flake_shard_state'::regclass AND mode = 'ShareRowExclusiveLock')
+	),
+	0,
+	'what others have left of the triggers: no lock of it in the transaction of who changes a table of hers');
+value($alice, 'COMMIT');
+is(value($superuser, $enabled), 'OO', 'they are as they were left');
+value($superuser, 'ALTER TABLE of_alice.t DROP c');
+is(value($superuser, $enabled), 'AA', 'they are seen to when the owner changes any table');
+
 end_session($superuser, $hers, $alice, $other);
 $node->stop;
 

@@ -29,6 +29,7 @@
 #include "mint/entry.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
+#include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "shard/keep.h"
 #include "shard/lease_row.h"
@@ -36,6 +37,7 @@
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/memutils.h"
@@ -94,6 +96,7 @@ close_written(void)
 	{
 		WrittenShard *written = lfirst(lc);
 
+		CHECK_FOR_INTERRUPTS();
 		if (written->shard == FLAKE_OTHER_SHARDS)
 			flake_shmem_each_slot(close_written_slot, written);
 		else
@@ -305,7 +308,8 @@ flake_keep_state(PG_FUNCTION_ARGS)
 
 /*
  * Lets a trigger fire always again, as the install script does.  If somebody else
- * is changing the table's triggers, it is left to him.
+ * is changing the table's triggers, it is left to him.  Nobody takes a lock of the
+ * table here who could not otherwise.
  */
 static void
 keep_trigger(Relation rel, const char *name)
@@ -318,7 +322,8 @@ keep_trigger(Relation rel, const char *name)
 			triggers->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
 			continue;
 		if (!CheckRelationLockedByMe(rel, ShareRowExclusiveLock, true) &&
-			!ConditionalLockRelation(rel, ShareRowExclusiveLock))
+			(!has_privs_of_role(GetUserId(), rel->rd_rel->relowner) ||
+			 !ConditionalLockRelation(rel, ShareRowExclusiveLock)))
 			return;
 		if (rel->trigdesc == NULL || i >= rel->trigdesc->numtriggers ||
 			rel->trigdesc->triggers[i].tgenabled != TRIGGER_FIRES_ON_ORIGIN)
