@@ -102,6 +102,7 @@ OBJS = \
 	src/trust/rebind.o \
 	src/trust/named.o \
 	src/trust/copy_index.o \
+	src/trust/definition_size.o \
 	src/trust/hypertable.o \
 	src/trust/distributed.o \
 	src/trust/guard.o \

@@ -151,6 +151,11 @@ SELECT * FROM wrong.refused('CREATE TABLE wrong.always (id bigint GENERATED ALWA
 SELECT * FROM wrong.refused('CREATE TABLE wrong.top (id bigint PRIMARY KEY); ALTER TABLE wrong.log ADD FOREIGN KEY (id) REFERENCES wrong.top NOT VALID',
                             $$SELECT * FROM flake_replace_ids('wrong.log', 'id', 0)$$);
 SELECT * FROM wrong.refused('CREATE DOMAIN wrong.thing_id_type AS bigint; ALTER DOMAIN wrong.thing_id_type OWNER TO flake_keeper; CREATE TABLE wrong.typed (id wrong.thing_id_type REFERENCES wrong.thing)');
+SELECT * FROM wrong.refused('CREATE DOMAIN wrong.doubled AS bigint; ALTER DOMAIN wrong.doubled OWNER TO flake_keeper; ALTER TABLE wrong.thing ADD again wrong.doubled GENERATED ALWAYS AS (id) STORED');
+SELECT a.detail FROM unnest(ARRAY['CREATE INDEX again ON wrong.thing ((id::wrong.doubled))', 'ALTER TABLE wrong.thing ADD CONSTRAINT again CHECK (id::wrong.doubled > 0)',
+                                  'ALTER TABLE wrong.thing ADD again bigint GENERATED ALWAYS AS (id::wrong.doubled) STORED',
+                                  'CREATE TRIGGER again AFTER UPDATE ON wrong.thing FOR EACH ROW WHEN (NEW.id::wrong.doubled > 0) EXECUTE FUNCTION wrong.note()']) WITH ORDINALITY AS c (change, n),
+    wrong.refused('CREATE DOMAIN wrong.doubled AS bigint; ALTER DOMAIN wrong.doubled OWNER TO flake_keeper; ' || change) AS a ORDER BY n;
 SELECT * FROM wrong.refused('CREATE FOREIGN DATA WRAPPER nowhere; CREATE SERVER nowhere FOREIGN DATA WRAPPER nowhere; CREATE FOREIGN TABLE wrong.away () INHERITS (wrong.thing) SERVER nowhere');
 SELECT * FROM wrong.refused('CREATE TABLE wrong.parts (kind int, thing bigint) PARTITION BY LIST (kind); CREATE TABLE wrong.part PARTITION OF wrong.parts (FOREIGN KEY (thing) REFERENCES wrong.thing) FOR VALUES IN (1)');
 SELECT code, message, hint FROM wrong.refused('CREATE FUNCTION wrong.keep() RETURNS trigger LANGUAGE plpgsql AS ''BEGIN RETURN NULL; END''; CREATE TRIGGER keep BEFORE UPDATE ON wrong.thing FOR EACH ROW EXECUTE FUNCTION wrong.keep()');

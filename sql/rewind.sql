@@ -41,6 +41,30 @@ CREATE TABLE coded (id part_code);
 SELECT * FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
 ALTER TABLE coded ALTER id SET DEFAULT 'a';
 SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+-- nor are definitions read that it takes long to read
+DROP TABLE coded;
+CREATE PROCEDURE long_definition(definition text) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format(definition, repeat('x', 1500000));
+END
+$$;
+CALL long_definition('CREATE TABLE long (id bigint DEFAULT flake_id(length(%L), ''part_id''))');
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE long;
+CALL long_definition('CREATE TABLE long (id bigint DEFAULT flake_id(0, ''part_id'') CHECK (id::text <> %L))');
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE long;
+CREATE TABLE long_parent (id bigint DEFAULT flake_id(0, 'part_id'));
+CALL long_definition('CREATE TABLE long (CHECK (id::text <> %L)) INHERITS (long_parent)');
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE long_parent, long;
+CALL long_definition('CREATE DOMAIN long AS bigint DEFAULT flake_id(length(%L), ''part_id'')');
+CREATE TABLE of_long (id long);
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE of_long;
+DROP DOMAIN long;
+DROP PROCEDURE long_definition;
+CREATE TABLE coded (id part_code);
 -- the extension's own generators
 CREATE DOMAIN default_number AS bigint DEFAULT flake_id(1);
 CREATE DOMAIN default_uuid AS uuid DEFAULT flake_uuidv7();

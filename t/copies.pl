@@ -496,6 +496,18 @@ is((get_answer($one))[1], '', 'others that have changed shards are waited for');
 ask($one, 'ROLLBACK');
 ask($one, 'DROP SEQUENCE waited_1, waited_2');
 
+# A generator that is not logged, and was minted before the server started: what is said
+# of its shards is at or above all ids.
+ask($one, $_) foreach q(SELECT flake_create_generator('unlogged_id')), q(SELECT flake_attach(5, generator => 'unlogged_id'));
+my $before = value($one, q(SELECT flake_id(5, 'unlogged_id')));
+end_session($_) foreach $one, $two, $three, $four;
+$main->restart;
+($one, $two, $three, $four) = new_sessions($main, 4);
+ask($one, 'ALTER SEQUENCE unlogged_id SET UNLOGGED; SELECT flake_detach_all()');
+cmp_ok(value($one, q(SELECT after FROM flake_shards WHERE generator = 'unlogged_id'::regclass AND shard = 5)),
+	'>=', $before, 'a generator that is not logged: its bound is at or above its ids');
+ask($one, 'DROP SEQUENCE unlogged_id');
+
 # It makes no slot for what is in the table.
 ask($one, "SELECT flake_create_generator('many')");
 ask($one, "INSERT INTO flake_shard_state SELECT 'many'::regclass, i, false, NULL, now() FROM generate_series(1, 3000) i");

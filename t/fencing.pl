@@ -942,6 +942,28 @@ SELECT flake_id(2, 'number') > max(id) FROM item;
 	"t\nt",
 	'OID reused: bounds and ids exceed the ids that came along');
 
+# What the old one's owner has done to its generators is not passed on.
+value($admin, 'DROP DATABASE reused');
+value($admin, "CREATE DATABASE reused OID = $oid");
+$node->safe_psql(
+	'reused', q(
+CREATE EXTENSION flakeid;
+SELECT setval('flake_default', 1125899906842620);
+));
+like((ask_once($node, 'SELECT flake_id(1)', 'reused'))[1], qr/ERROR:  53400: the clock is/, 'OID reused: the old one has ids of the future only');
+value($admin, 'DROP DATABASE reused');
+value($admin, "CREATE DATABASE reused OID = $oid");
+is( $node->safe_psql(
+		'reused', q(
+CREATE EXTENSION flakeid;
+SELECT abs(extract(epoch FROM flake_timestamp(flake_id(s)) - clock_timestamp())) < 5 FROM generate_series(1, 2) AS s;
+SELECT severity FROM flake_health WHERE severity = 'critical';
+SELECT sum(issued), sum(refused) FROM flake_stat WHERE generator = 'flake_default'::regclass;
+SELECT horizon_time < clock_timestamp() + interval '1 min' FROM flake_generators WHERE generator = 'flake_default'::regclass;
+)),
+	"t\nt\n2|0\nt",
+	'OID reused: ids of the new one are of the present, and nothing is known of the old one');
+
 # A GRANT that grants nothing writes the row in pg_database anew.  Anybody may try, and it
 # is no other database.
 value($admin, q(CREATE ROLE visitor; SELECT flake_create_generator('granted_id', 'seq:24 shard:8 block=100000')));

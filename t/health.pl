@@ -286,6 +286,15 @@ is(elsewhere(), '', 'after a restart nobody knows whether the shard is minted he
 $node->safe_psql('postgres', 'SELECT flake_id(5)');
 is(elsewhere(), 'flake_default', 'until it is');
 
+# Who reads a table keeps its defaults and checks in memory: those of some are very long.
+$node->safe_psql('postgres', q(DO $$BEGIN
+	EXECUTE format('CREATE TABLE long_default (id bigint DEFAULT flake_id(length(%L)))', repeat('x', 5000000));
+	EXECUTE format('CREATE TABLE long_check (id bigint PRIMARY KEY DEFAULT flake_id(5) CHECK (id::text <> %L))', repeat('x', 5000000));
+END$$));
+is((ask_once($node, q(SELECT count(*) > 0 FROM flake_health WHERE what = 'minted_elsewhere';
+	SELECT sum(total_bytes) < 10000000 FROM pg_backend_memory_contexts)))[0], "t\nt", 'definitions that take much memory are not read');
+$node->safe_psql('postgres', 'DROP TABLE long_default, long_check');
+
 # Anybody can make many temporary tables, which nobody else can read.
 $session = new_session($node);
 $pid = value($session, 'SELECT pg_backend_pid()');

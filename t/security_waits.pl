@@ -487,10 +487,26 @@ value($superuser, 'ROLLBACK');
 value($hers, q(DO $$BEGIN FOR n IN 1..200 LOOP EXECUTE format('DROP TYPE hers.type_%s', n); END LOOP; END$$));
 
 #
-# flake_migrate(): definitions of hers that take long to write down
+# flake_migrate() by the owner of the table: partitions of hers that refer to it
 #
 
-new_schema('written', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT SELECT, REFERENCES ON a TO mallory');
+new_schema('referred', 'CREATE TABLE a (id serial PRIMARY KEY); GRANT REFERENCES ON a TO mallory');
+value($superuser, 'GRANT USAGE ON SCHEMA hers TO alice');
+value($hers, 'CREATE TABLE hers.parts (a bigint REFERENCES referred.a) PARTITION BY RANGE (a); CREATE TABLE hers.part PARTITION OF hers.parts FOR VALUES FROM (0) TO (10)');
+value($superuser, 'SET SESSION AUTHORIZATION alice');
+value($hers, 'BEGIN; LOCK TABLE hers.part');
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('referred.a', 'id', 5, dry_run => true))), qr/^none/, 'flake_migrate(), a partition of hers: a dry run does not wait for it');
+is(code($superuser, q(SELECT count(*) FROM flake_migrate('referred.a', 'id', 5))), '55P03', 'nor does flake_migrate() for more than two seconds');
+alice_goes_on('flake_migrate(), a partition of hers', 'SELECT FROM referred.a');
+value($hers, 'ROLLBACK; DROP TABLE hers.parts');
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('referred.a', 'id', 5))), qr/^none/, 'without it flake_migrate() goes on');
+value($superuser, 'RESET SESSION AUTHORIZATION');
+
+#
+# flake_migrate(): definitions of hers that take long to write down, or to read
+#
+
+new_schema('written', 'CREATE TABLE a (id serial PRIMARY KEY, n int); GRANT SELECT, REFERENCES ON a TO mallory');
 value($hers, q(
 DO $$BEGIN
 	EXECUTE format('CREATE TABLE hers.wide (%s)', (SELECT string_agg(format('c%s int', n), ', ') FROM generate_series(1, 1600) AS n));
@@ -503,6 +519,14 @@ foreach my $case (
 	[
 		'constraint long ', 'TABLE hers.checked',
 		q(format('CREATE TABLE hers.checked (id int REFERENCES written.a CONSTRAINT long CHECK (id::text <> %L))', repeat('x', 1500000)))
+	],
+	[
+		'function hers\.reads\(\)', 'FUNCTION hers.reads()',
+		q(format('CREATE FUNCTION hers.reads() RETURNS SETOF record BEGIN ATOMIC SELECT s FROM (SELECT a.n FROM written.a) AS s WHERE s.n::text <> %L; END', repeat('x', 1500000)))
+	],
+	[
+		'function hers\.takes\(written\.a\)', 'FUNCTION hers.takes(written.a)',
+		q(format('CREATE FUNCTION hers.takes(written.a) RETURNS int BEGIN ATOMIC SELECT length(%L); END', repeat('x', 1500000)))
 	])
 {
 	my ($what, $drop, $create) = @$case;
@@ -623,6 +647,19 @@ ends_soon('flake_replace_ids(), a row', 'SELECT FROM late.t FOR KEY SHARE', q(fl
 value($superuser, q(GRANT UPDATE ON SEQUENCE app_id TO mallory));
 ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake_replace_ids('late.t', 'id', 0, 4102, 'app_id', dry_run => false)), 'UPDATE late.t SET n = n + 1');
 value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));
+
+# A table of hers that refers to one whose partitions are created and dropped.
+new_schema('parted', q(CREATE TABLE parted.t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON parted.t TO mallory;
+SELECT FROM flake_create_partitions('parted.t', '1 day', '2026-01-01Z', '2026-01-02Z', zone => 'UTC')));
+value($hers, 'CREATE TABLE hers.referring_to_parts (id bigint REFERENCES parted.t)');
+foreach my $call (q(flake_create_partitions('parted.t', '1 day', '2026-01-03Z', '2026-01-04Z', zone => 'UTC')), q(flake_drop_partitions('parted.t', '2026-01-02Z')))
+{
+	ends_soon("$call, a table of hers", 'LOCK TABLE hers.referring_to_parts', $call, 'SELECT FROM parted.t');
+	is(value($superuser, 'SHOW lock_timeout'), '0', "$call, a table of hers: lock_timeout is what it was");
+	like(value($superuser, "BEGIN; SET LOCAL lock_timeout = '7s'; SELECT FROM $call; SHOW lock_timeout"), qr/^7s$/m, "$call: lock_timeout is what it was");
+	value($superuser, 'ROLLBACK');
+}
+value($hers, 'DROP TABLE hers.referring_to_parts');
 
 # Settings of roles that are not named stay as they are, and those that are no plain numbers.
 value($superuser, q(CREATE ROLE app; ALTER ROLE app SET flakeid.shard = '05'; CREATE ROLE app2));

@@ -52,7 +52,7 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_definitions(@extschema@._flake_ticket, oid[], name[], oid[]) IS
 'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and its _flake_named(); for functions of flakeid';
 
-CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[], OUT object text)
+CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[], OUT object text, OUT what text)
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -60,7 +60,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_record_of(oid[], oid[]) IS
-'what has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; for functions of flakeid';
+'an object that has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; or whose definition has more than 4 MB, in which nobody looks for them; and which of both; for functions of flakeid';
 
 -- The steps of flake_migrate(), of which each is a function
 

@@ -87,11 +87,16 @@ RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET jit = off
 BEGIN ATOMIC
-    WITH foreigner AS (
+    WITH RECURSIVE part_of (oid) AS (       -- pg_partition_tree() would lock them
+        SELECT _flake_foreign_code.relation
+        UNION
+        SELECT i.inhrelid
+        FROM part_of
+        JOIN pg_catalog.pg_class c ON c.oid = part_of.oid AND c.relkind = 'p'::"char"
+        JOIN pg_catalog.pg_inherits i ON i.inhparent = c.oid
+    ), foreigner AS (
         SELECT c.oid, c.relowner, r.is_ancestor
-        FROM (SELECT _flake_foreign_code.relation, false
-              UNION
-              SELECT t.relid::oid, false FROM pg_catalog.pg_partition_tree(_flake_foreign_code.relation) t
+        FROM (SELECT part_of.oid, false FROM part_of
               UNION
               SELECT a.relid::oid, true FROM pg_catalog.pg_partition_ancestors(_flake_foreign_code.relation) a) AS r (oid, is_ancestor)
         JOIN pg_catalog.pg_class c ON c.oid = r.oid

@@ -250,13 +250,12 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 		relation_close(rel, NoLock);
 		return false;
 	}
-	is_other = flake_horizon_close_other(ref->shared, incarnation);
+	is_other = flake_horizon_forget_other(ref->shared, incarnation);
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
 
-	/* H3: what another database has on disk is no move of ours. */
 	if (is_other)
-		raise_to(&ref->shared->floor, (int64) pg_atomic_read_u64(&ref->shared->value));
+		flake_horizon_forget_slots(ref->shared);
 	ref->shared->incarnation = incarnation;
 	if (is_first)
 		found = (int64) pg_atomic_read_u64(&ref->shared->value);

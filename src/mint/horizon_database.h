@@ -18,11 +18,15 @@
 extern uint64 flake_database_incarnation(void);
 
 /*
- * Closes what another one has left open, and returns whether there may be something.
- * The horizon's LWLock is held.  Who calls writes the incarnation into the horizon,
- * once all is done: an error before that leaves it to be done again.
+ * Closes what another one has left open, forgets its horizon, and returns whether there
+ * may be something.  The horizon's LWLock is held.  Who calls reads the page, sets the
+ * floor to what it says, and calls the other function.  Then he writes the incarnation
+ * into the horizon: an error before that leaves all to be done again.
  */
-extern bool flake_horizon_close_other(Horizon *shared, uint64 incarnation);
+extern bool flake_horizon_forget_other(Horizon *shared, uint64 incarnation);
+
+/* Forgets how far another one's slots have gone: they begin at the floor. */
+extern void flake_horizon_forget_slots(Horizon *shared);
 
 #pragma GCC visibility pop
 

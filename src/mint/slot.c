@@ -131,6 +131,16 @@ flake_slot_rewind(Slot *slot, int64 value)
 	LWLockRelease(&slot->lock);
 }
 
+void
+flake_slot_reset_counts(Slot *slot)
+{
+	pg_atomic_write_u64(&slot->issued, 0);
+	pg_atomic_write_u64(&slot->waits, 0);
+	pg_atomic_write_u64(&slot->wait_us, 0);
+	pg_atomic_write_u64(&slot->refused, 0);
+	pg_atomic_write_u64(&slot->clock_steps_back, 0);
+}
+
 int64
 flake_slot_last(Slot *slot)
 {

@@ -53,6 +53,9 @@ flake_slot_backfilled(Slot *slot)
 /* Sets a slot back, and closes it; nobody mints from it meanwhile. */
 extern void flake_slot_rewind(Slot *slot, int64 value);
 
+/* Sets what only statistics have to zero. */
+extern void flake_slot_reset_counts(Slot *slot);
+
 /*
  * What claims begin above, also of a closed slot: the last value that was handed out, or
  * a later one that the slot was opened at or raised to.

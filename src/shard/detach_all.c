@@ -38,6 +38,7 @@
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "mint/horizon.h"
+#include "mint/horizon_page.h"
 #include "mint/restore.h"
 #include "mint/shmem.h"
 #include "mint/slot.h"
@@ -66,6 +67,7 @@ typedef struct Target
 								 * again */
 	FlakeLayout layout;
 	HorizonRef	horizon;		/* if it is logged */
+	int64		value;			/* packed: if it is not, what its page has */
 } Target;
 
 /* The shards of a generator that have a row in a table, as it is now. */
@@ -214,6 +216,19 @@ lock_targets(List *sequences, Oid function, bool missing_ok, Oid *first, List **
 }
 
 /*
+ * Opens the horizon of a generator; of one that mints nothing at present, because it is
+ * not logged, it is read.  False if its page is in use.
+ */
+static bool
+open_horizon(Target *target)
+{
+	if (!target->is_logged)
+		return flake_horizon_try_read(target->sequence, PAGE_NO_WAIT, &target->value);
+	return flake_horizon_try_open(&target->horizon, target->key, target->sequence,
+								  &target->layout);
+}
+
+/*
  * Opens the horizons of generators.  The page of one can be in use for as long as
  * somebody likes who has USAGE on it: the result is that one then, or NULL.
  */
@@ -226,9 +241,7 @@ open_horizons(List *targets)
 	{
 		Target	   *target = lfirst(lc);
 
-		if (target->is_logged &&
-			!flake_horizon_try_open(&target->horizon, target->key, target->sequence,
-									&target->layout))
+		if (!open_horizon(target))
 			return target;
 	}
 	return NULL;
@@ -240,10 +253,14 @@ await_horizon(Target *target, Oid function)
 {
 	LockRelationOid(target->sequence, RowExclusiveLock);
 	if (flake_generator_any_layout(target->sequence, function, &target->layout,
-								   &target->is_logged) &&
-		target->is_logged)
-		flake_horizon_open(&target->horizon, target->key, target->sequence,
-						   &target->layout, false);
+								   &target->is_logged))
+	{
+		if (target->is_logged)
+			flake_horizon_open(&target->horizon, target->key, target->sequence,
+							   &target->layout, false);
+		else
+			(void) flake_horizon_read(target->sequence, &target->value);
+	}
 	UnlockRelationOid(target->sequence, RowExclusiveLock);
 }
 
@@ -313,7 +330,7 @@ close_shard(Target *target, int32 shard, int64 image)
 
 	flake_shmem_visit_slot(target->key, shard, close_slot, &last);
 	return flake_shard_bound(&target->layout, target->is_logged
-							 ? flake_horizon_floor(&target->horizon) : FLAKE_PACKED_NONE,
+							 ? flake_horizon_floor(&target->horizon) : target->value,
 							 last, image);
 }
 

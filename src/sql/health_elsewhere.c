@@ -39,6 +39,7 @@
 #include "miscadmin.h"
 #include "sql/columns.h"
 #include "storage/lmgr.h"
+#include "trust/definition_size.h"
 #include "trust/plain_ids.h"
 #include "trust/search_newest.h"
 #include "utils/acl.h"
@@ -58,6 +59,9 @@ PG_FUNCTION_INFO_V1(flake_health_elsewhere);
 
 /* A default that takes more bytes than this in a catalog is not looked at. */
 #define LONGEST_DEFAULT		8192
+
+/* And neither is a table with more of them, and of checks, rules, policies and triggers. */
+#define LONGEST_DEFINITION	100000
 
 /* A generator that has minted since the server started. */
 typedef struct MintingGenerator
@@ -319,7 +323,10 @@ add_found(Look *look, Oid relation, AttrNumber attribute)
 	look->found = NIL;
 }
 
-/* Opens and locks a table; NULL if others have locked or dropped it. */
+/*
+ * Opens and locks a table; NULL if others have locked or dropped it, or it would take
+ * long and much memory.
+ */
 static Relation
 open_table(Oid relation)
 {
@@ -327,7 +334,8 @@ open_table(Oid relation)
 
 	if (!ConditionalLockRelationOid(relation, AccessShareLock))
 		return NULL;
-	rel = try_relation_open(relation, NoLock);
+	rel = flake_definition_is_longer(relation, LONGEST_DEFINITION) ? NULL
+		: try_relation_open(relation, NoLock);
 	if (rel == NULL)
 		UnlockRelationOid(relation, AccessShareLock);
 	return rel;

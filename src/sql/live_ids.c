@@ -19,10 +19,10 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/objectaddress.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_inherits.h"
 #include "layout/layout.h"
 #include "mint/definition.h"
@@ -33,20 +33,20 @@
 #include "trust/search.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 /* Searches a column that takes its values from a generator. */
 static void
-search_column(Relation rel, List *tables, Snapshot snapshot, AttrNumber attribute,
+search_column(Oid relation, List *tables, Snapshot snapshot, AttrNumber attribute,
 			  int64 below, Oid function, FlakeUuidReader read_uuid, Patience *patience,
 			  LiveIds *live)
 {
 	char	   *hint = psprintf("If no id above %lld is in use, pass force => true.",
 								(long long) below);
-	Search		search = flake_search_tree(rel, tables, snapshot, attribute, below, hint,
+	Search		search = flake_search_tree(relation, tables, snapshot, attribute, below, hint,
 										   function, read_uuid, patience);
 
 	live->columns++;
@@ -210,6 +210,20 @@ add_unread(List *unread, const List *relations)
 	return unread;
 }
 
+/* Whether a column has not been dropped. */
+static bool
+is_there(const ObjectAddress *column)
+{
+	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(column->objectId),
+										Int16GetDatum((int16) column->objectSubId));
+	bool		result = HeapTupleIsValid(tuple) &&
+		!((Form_pg_attribute) GETSTRUCT(tuple))->attisdropped;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
+
 LiveIds
 flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oid function)
 {
@@ -227,7 +241,6 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 	{
 		ObjectAddress *column = lfirst(lc);
 		ToLock	   *table = find_table(live_tables->tables, column->objectId);
-		Relation	rel;
 
 		live.unread = add_unread(live.unread, table == NULL
 								 ? list_make1_oid(column->objectId) : table->members);
@@ -238,13 +251,10 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 		 */
 		if (table == NULL || table->members == NIL)
 			continue;
-		rel = relation_open(column->objectId, NoLock);
-		if (!TupleDescAttr(RelationGetDescr(rel),
-						   column->objectSubId - 1)->attisdropped)
-			search_column(rel, table->members, live_tables->snapshot,
+		if (is_there(column))
+			search_column(column->objectId, table->members, live_tables->snapshot,
 						  column->objectSubId, below, function, read_uuid, &patience,
 						  &live);
-		relation_close(rel, NoLock);
 	}
 	list_sort(live.unread, list_oid_cmp);
 	list_deduplicate_oid(live.unread);

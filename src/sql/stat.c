@@ -176,11 +176,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 static void
 reset_slot(Slot *slot, void *arg)
 {
-	pg_atomic_write_u64(&slot->issued, 0);
-	pg_atomic_write_u64(&slot->waits, 0);
-	pg_atomic_write_u64(&slot->wait_us, 0);
-	pg_atomic_write_u64(&slot->refused, 0);
-	pg_atomic_write_u64(&slot->clock_steps_back, 0);
+	flake_slot_reset_counts(slot);
 }
 
 static void

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
@@ -42,13 +43,13 @@ calls_own(Node *node, OwnCalls *calls)
 
 /*
  * The default of a domain, a pg_node_tree; NULL if it has none, or the type is no
- * domain.
+ * domain.  One that takes more than longest bytes is not read, but "".
  */
-static char *
-default_of_domain(Oid type)
+static const char *
+default_of_domain(Oid type, Size longest)
 {
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-	char	   *nodes = NULL;
+	const char *nodes = NULL;
 	bool		is_null;
 	Datum		value;
 
@@ -56,14 +57,18 @@ default_of_domain(Oid type)
 		return NULL;
 	value = SysCacheGetAttr(TYPEOID, tuple, Anum_pg_type_typdefaultbin, &is_null);
 	if (!is_null && ((Form_pg_type) GETSTRUCT(tuple))->typtype == TYPTYPE_DOMAIN)
-		nodes = TextDatumGetCString(value);
+		nodes = toast_raw_datum_size(value) - VARHDRSZ > longest ? ""
+			: TextDatumGetCString(value);
 	ReleaseSysCache(tuple);
 	return nodes;
 }
 
-/* The default of a column, also that of its domain, or NULL. */
-static char *
-default_of_column(Relation rel, AttrNumber attribute)
+/*
+ * The default of a column, also that of its domain, or NULL; "" if it takes more than
+ * longest bytes.
+ */
+static const char *
+default_of_column(Relation rel, AttrNumber attribute, Size longest)
 {
 	TupleConstr *constr = RelationGetDescr(rel)->constr;
 	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
@@ -71,26 +76,26 @@ default_of_column(Relation rel, AttrNumber attribute)
 	for (int i = 0; constr != NULL && i < constr->num_defval; i++)
 	{
 		if (constr->defval[i].adnum == attribute)
-			return constr->defval[i].adbin;
+			return strlen(constr->defval[i].adbin) > longest ? "" : constr->defval[i].adbin;
 	}
-	return form->attidentity == '\0' ? default_of_domain(form->atttypid) : NULL;
+	return form->attidentity == '\0' ? default_of_domain(form->atttypid, longest) : NULL;
 }
 
 bool
 flake_has_default(Relation rel, AttrNumber attribute)
 {
-	return default_of_column(rel, attribute) != NULL;
+	return default_of_column(rel, attribute, 0) != NULL;
 }
 
 bool
 flake_gets_plain_ids(Relation rel, AttrNumber attribute, Oid function, Size longest)
 {
-	char	   *nodes = default_of_column(rel, attribute);
+	const char *nodes = default_of_column(rel, attribute, longest);
 	OwnCalls	calls = {0};
 	Node	   *value = NULL;
 
 	calls.extension = getExtensionOfObject(ProcedureRelationId, function);
-	if (nodes != NULL && strlen(nodes) > longest)
+	if (nodes != NULL && nodes[0] == '\0')
 		return false;
 	if (nodes != NULL)
 		value = stringToNode(nodes);

@@ -34,6 +34,7 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
+#include "trust/definition_size.h"
 #include "trust/distributed.h"
 #include "trust/hypertable.h"
 #include "trust/index_end.h"
@@ -51,6 +52,9 @@
 PG_FUNCTION_INFO_V1(flake_largest);
 PG_FUNCTION_INFO_V1(flake_ids_above);
 
+/* What is in a larger definition takes too long to read: see definition_size.c. */
+#define LONGEST_DEFINITION	(4 * 1024 * 1024)
+
 /* ERROR: a column cannot be searched. */
 static void
 cannot_search(const Search *search, const char *reason)
@@ -60,6 +64,15 @@ cannot_search(const Search *search, const char *reason)
 			 errmsg("cannot search column %s for ids", search->column),
 			 errdetail_internal("%s", reason),
 			 search->hint != NULL ? errhint("%s", search->hint) : 0));
+}
+
+/* ERROR as above if a table that is to be opened has a very large definition. */
+static void
+check_definition(const Search *search, Oid relation)
+{
+	if (flake_definition_is_longer(relation, LONGEST_DEFINITION))
+		cannot_search(search, psprintf("The defaults, checks, rules, policies and triggers of table \"%s\" take more than %d MB, which takes long to read.",
+									   get_rel_name(relation), LONGEST_DEFINITION / 1024 / 1024));
 }
 
 /*
@@ -250,12 +263,14 @@ search_rows(TableSearch *table, Relation rel)
 static void
 search_table(Search *search, Oid relation, const char *attribute_name)
 {
-	Relation	rel = relation_open(relation, NoLock);
+	Relation	rel;
 	AttrNumber	attribute = get_attnum(relation, attribute_name);
 	TableSearch table = {.search = search,.attribute = attribute};
 	Oid			index;
 	char		generated;
 
+	check_definition(search, relation);
+	rel = relation_open(relation, NoLock);
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
 		cannot_search(search,
 					  psprintf("A part of it is in foreign table \"%s\".",
@@ -316,17 +331,20 @@ lock_inheritors(Oid relation)
 }
 
 static void
-search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
+search_tree(Search *search, Oid relation, AttrNumber attribute, Oid function)
 {
-	Form_pg_attribute form = TupleDescAttr(RelationGetDescr(rel), attribute - 1);
+	const char *attribute_name = get_attname(relation, attribute, false);
+	Relation	rel;
 	Snapshot	snapshot;
 	ListCell   *lc;
 
 	search->column = psprintf("%s.%s",
-							  quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-														 RelationGetRelationName(rel)),
-							  quote_identifier(NameStr(form->attname)));
-	search->type = getBaseType(form->atttypid);
+							  quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
+														 get_rel_name(relation)),
+							  quote_identifier(attribute_name));
+	check_definition(search, relation);
+	rel = relation_open(relation, NoLock);
+	search->type = getBaseType(TupleDescAttr(RelationGetDescr(rel), attribute - 1)->atttypid);
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION &&
 		rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -340,7 +358,7 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 		search->type != TEXTOID && search->type != VARCHAROID)
 		cannot_search(search, psprintf("Its type is %s.",
 									   format_type_be(search->type)));
-	if (OidIsValid(function) && !flake_gets_plain_ids(rel, attribute, function, MaxAllocSize))
+	if (OidIsValid(function) && !flake_gets_plain_ids(rel, attribute, function, LONGEST_DEFINITION))
 		cannot_search(search, "Its default makes something else of ids.");
 	if (search->tables == NIL)
 		search->tables = lock_inheritors(RelationGetRelid(rel));
@@ -348,18 +366,19 @@ search_tree(Search *search, Relation rel, AttrNumber attribute, Oid function)
 								: GetLatestSnapshot());
 	search->snapshot = snapshot;
 	foreach(lc, search->tables)
-		search_table(search, lfirst_oid(lc), NameStr(form->attname));
+		search_table(search, lfirst_oid(lc), attribute_name);
 	UnregisterSnapshot(snapshot);
+	relation_close(rel, NoLock);
 }
 
 Search
-flake_search_tree(Relation rel, List *tables, Snapshot snapshot, AttrNumber attribute,
+flake_search_tree(Oid relation, List *tables, Snapshot snapshot, AttrNumber attribute,
 				  int64 below, const char *hint, Oid function,
 				  FlakeUuidReader read_uuid, Patience *patience)
 {
 	Search		search = {.below = below,.hint = hint,.read_uuid = read_uuid,.tables = tables,.snapshot = snapshot,.patience = patience};
 
-	search_tree(&search, rel, attribute, function);
+	search_tree(&search, relation, attribute, function);
 	return search;
 }
 
@@ -387,7 +406,7 @@ search_column(Search *search, Oid relation, const char *attribute_name)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
 						attribute_name, RelationGetRelationName(rel))));
-	search_tree(search, rel, attribute, InvalidOid);
+	search_tree(search, relation, attribute, InvalidOid);
 	relation_close(rel, NoLock);
 }
 

@@ -12,7 +12,7 @@
 
 #include "access/attnum.h"
 #include "trust/pages.h"
-#include "utils/relcache.h"
+#include "utils/snapshot.h"
 #include "utils/uuid.h"
 
 #pragma GCC visibility push(hidden)
@@ -44,7 +44,7 @@ typedef struct Search
  * are locked, and were before the snapshot was taken.  Nothing is waited for but
  * pages, with patience.  ERROR 55000, with the hint, if the column cannot be searched.
  */
-extern Search flake_search_tree(Relation rel, List *tables, Snapshot snapshot,
+extern Search flake_search_tree(Oid relation, List *tables, Snapshot snapshot,
 								AttrNumber attribute, int64 below, const char *hint,
 								Oid function, FlakeUuidReader read_uuid,
 								Patience *patience);

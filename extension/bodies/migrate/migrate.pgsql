@@ -118,6 +118,10 @@ BEGIN
     views := seen.views;
     types := seen.types;
 
+    -- All that is known to be needed is locked.  But a type can have been made this moment,
+    -- and with other types a name can mean what was not looked at.
+\i bodies/brief_waits.pgsql
+
     PERFORM @extschema@._flake_check_migrate_rights(ticket, target::oid, col.relname::name, col.attidentity <> '' AND NOT drop_sequence,
                                                    coalesce(relations, '{}'), coalesce(attributes, '{}'), coalesce(views, '{}'));
 
@@ -129,7 +133,7 @@ BEGIN
     FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                     CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
     IF NOT FOUND THEN
-        SELECT format('The %s has rows of a join or of several functions as a whole in its definition.', r.object) AS detail,
+        SELECT format('The %s has %s.', r.object, r.what) AS detail,
                'Change that, or drop it, before.' AS hint
         INTO problem
         FROM @extschema@._flake_record_of(coalesce(all_relations, '{}'), coalesce(views, '{}')) AS r
@@ -186,10 +190,6 @@ BEGIN
             DETAIL = problem.detail,
             HINT = problem.hint;
     END IF;
-
-    -- All that is known to be needed is locked.  But a type can have been made this moment,
-    -- and with other types a name can mean what was not looked at.
-\i bodies/brief_waits.pgsql
 
     -- Definitions that are executed again as text must mean then what they mean now.
     PERFORM @extschema@._flake_check_definitions(ticket, col.relname::name, attribute, coalesce(all_relations, '{}'), coalesce(all_attributes, '{}'),

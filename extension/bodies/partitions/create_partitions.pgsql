@@ -35,7 +35,6 @@ BEGIN
     SELECT relname, relnamespace, relowner INTO of_parent FROM pg_class WHERE oid = parent;
 \i bodies/brief_waits.pgsql
     PERFORM @extschema@._flake_guard_schemas(ticket, ARRAY[of_parent.relnamespace]::oid[]);
-    PERFORM set_config('lock_timeout', lock_timeout, true);
 
     -- What is made as the owner of the parent looks at the default partition, and
     -- evaluates its checks; nobody can add one from here on.
@@ -106,8 +105,17 @@ BEGIN
         since := step.upto;
     END LOOP;
 
+    -- Who reads the table, or writes to it, is waited for as for any command that changes it.
+    -- What refers to it can be anybody's.
+    IF steps <> '{}' THEN
+        PERFORM set_config('lock_timeout', lock_timeout, true);
+        PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
+\i bodies/brief_waits.pgsql
+    END IF;
+
     -- As the owner: a partition key and a default partition can have code of his.
     PERFORM @extschema@._flake_execute_steps(ticket, ARRAY[of_parent.relnamespace]::oid[], ARRAY[parent]::oid[], '{}'::oid[], steps, false);
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN QUERY SELECT p.partition FROM @extschema@.flake_partitions(parent, layout) p
                  WHERE p.lower_bound = ANY (created) ORDER BY p.lower_bound;
 END

@@ -36,12 +36,11 @@ BEGIN
         -- DROP TABLE takes this lock, too.  From here on nobody else changes its
         -- name or owner, what its partitions are, and their names.
         PERFORM @extschema@._flake_guard_relation(ticket, parent::oid, true);
+\i bodies/brief_waits.pgsql
         old := ARRAY(SELECT p.partition::oid FROM @extschema@.flake_partitions(parent, layout) p WHERE coalesce(p.upper_bound, no_end) <= last_id);
         PERFORM @extschema@._flake_guard_relation(ticket, id, false) FROM unnest(old) AS id;
         schemas := ARRAY(SELECT DISTINCT relnamespace FROM pg_class WHERE oid = parent OR oid = ANY (old));
-\i bodies/brief_waits.pgsql
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        PERFORM set_config('lock_timeout', lock_timeout, true);
     END IF;
 
     FOR partition IN
@@ -161,5 +160,6 @@ BEGIN
         -- As the owners, whose code can be executed when one is detached.
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
     END IF;
+    PERFORM set_config('lock_timeout', lock_timeout, true);
     RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
 END

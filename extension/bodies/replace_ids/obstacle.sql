@@ -44,6 +44,27 @@
                'Give the type and the table the same owner.'
         FROM own, col c CROSS JOIN LATERAL @extschema@._flake_type_owner(c.atttypid, own.relowner) AS u (stranger)
         WHERE u.stranger IS NOT NULL
+        UNION ALL       -- what UPDATE evaluates besides
+        SELECT 7, format('A type in %s belongs to role "%s", and its check would run as role "%s".',
+                         pg_describe_object(part.classid, part.objid, part.objsubid), u.stranger, pg_get_userbyid(m.executor)),
+               'Give the type and the table the same owner.'
+        FROM member m
+        CROSS JOIN LATERAL (
+            SELECT 'pg_class'::regclass::oid, a.attrelid, a.attnum::int, a.atttypid
+            FROM pg_attribute a WHERE a.attrelid = m.oid AND a.attgenerated <> ''
+            UNION ALL
+            SELECT o.classid, o.objid, 0, d.refobjid
+            FROM (SELECT 'pg_attrdef'::regclass::oid, f.oid
+                  FROM pg_attrdef f JOIN pg_attribute a ON a.attrelid = f.adrelid AND a.attnum = f.adnum AND a.attgenerated <> ''
+                  WHERE f.adrelid = m.oid
+                  UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = m.oid
+                  UNION ALL SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint k WHERE k.conrelid = m.oid
+                  UNION ALL SELECT 'pg_trigger'::regclass, t.oid FROM pg_trigger t WHERE t.tgrelid = m.oid
+                  UNION ALL SELECT 'pg_class'::regclass, m.oid WHERE m.relkind = 'p') AS o (classid, objid)
+            JOIN pg_depend d ON d.classid = o.classid AND d.objid = o.objid AND d.objsubid = 0 AND d.refclassid = 'pg_type'::regclass
+            ) AS part (classid, objid, objsubid, type)
+        CROSS JOIN LATERAL @extschema@._flake_type_owner(part.type, m.executor) AS u (stranger)
+        WHERE u.stranger IS NOT NULL
         UNION ALL
         SELECT 8, format('Column %s is generated.', name), 'Drop the foreign key before, and create it again afterwards.'
         FROM col WHERE attgenerated <> ''
