@@ -217,7 +217,7 @@ is_there(const ObjectAddress *column)
 	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(column->objectId),
 										Int16GetDatum((int16) column->objectSubId));
 	bool		result = HeapTupleIsValid(tuple) &&
-		!((Form_pg_attribute) GETSTRUCT(tuple))->attisdropped;
+	!((Form_pg_attribute) GETSTRUCT(tuple))->attisdropped;
 
 	if (HeapTupleIsValid(tuple))
 		ReleaseSysCache(tuple);
