@@ -503,10 +503,10 @@ my $before = value($one, q(SELECT flake_id(5, 'unlogged_id')));
 end_session($_) foreach $one, $two, $three, $four;
 $main->restart;
 ($one, $two, $three, $four) = new_sessions($main, 4);
-ask($one, 'ALTER SEQUENCE unlogged_id SET UNLOGGED; SELECT flake_detach_all()');
+ask($one, 'BEGIN; ALTER SEQUENCE unlogged_id SET UNLOGGED; SELECT flake_detach_all()');
 cmp_ok(value($one, q(SELECT after FROM flake_shards WHERE generator = 'unlogged_id'::regclass AND shard = 5)),
 	'>=', $before, 'a generator that is not logged: its bound is at or above its ids');
-ask($one, 'DROP SEQUENCE unlogged_id');
+ask($one, 'ROLLBACK; DROP SEQUENCE unlogged_id');
 
 # It makes no slot for what is in the table.
 ask($one, "SELECT flake_create_generator('many')");
