@@ -239,6 +239,7 @@ DROP SEQUENCE early_id;
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'segment'$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:42 shard:13 seq:9 epoch=2020-01-01'$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS NULL$$);
+SELECT * FROM attempt(format('SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS %L', repeat(' ', 1000) || 'ts:41 shard:13 seq:10 epoch=1314220021721'));
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE counted_id_seq IS 'seq:63'$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON TABLE a_table IS 'seq:63'$$);
 SELECT * FROM attempt($$SECURITY LABEL FOR flakeid ON SEQUENCE orders_id IS 'ts:41 shard:13 seq:10 epoch=1314220021721'$$);

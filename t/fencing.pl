@@ -964,6 +964,18 @@ SELECT horizon_time < clock_timestamp() + interval '1 min' FROM flake_generators
 	"t\nt\n2|0\nt",
 	'OID reused: ids of the new one are of the present, and nothing is known of the old one');
 
+# In another tablespace it is the same database, and its extension may have been dropped.
+value($admin, q(SET allow_in_place_tablespaces = on));
+value($admin, q(CREATE TABLESPACE elsewhere LOCATION ''));
+value($admin, 'CREATE DATABASE moved');
+my $ahead = $node->safe_psql('moved', 'CREATE EXTENSION flakeid; SELECT max(i) FROM flake_ids(5, 12000000) AS i');
+$node->safe_psql('moved', 'DROP EXTENSION flakeid');
+value($admin, 'ALTER DATABASE moved SET TABLESPACE elsewhere');
+cmp_ok($node->safe_psql('moved', 'CREATE EXTENSION flakeid; SELECT flake_id(5)'),
+	'>', $ahead, 'extension dropped, database moved, extension created: ids increase');
+value($admin, 'DROP DATABASE moved');
+value($admin, 'DROP TABLESPACE elsewhere');
+
 # A GRANT that grants nothing writes the row in pg_database anew.  Anybody may try, and it
 # is no other database.
 value($admin, q(CREATE ROLE visitor; SELECT flake_create_generator('granted_id', 'seq:24 shard:8 block=100000')));

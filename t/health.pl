@@ -290,10 +290,15 @@ is(elsewhere(), 'flake_default', 'until it is');
 $node->safe_psql('postgres', q(DO $$BEGIN
 	EXECUTE format('CREATE TABLE long_default (id bigint DEFAULT flake_id(length(%L)))', repeat('x', 5000000));
 	EXECUTE format('CREATE TABLE long_check (id bigint PRIMARY KEY DEFAULT flake_id(5) CHECK (id::text <> %L))', repeat('x', 5000000));
+	CREATE TABLE long_missing (id bigint PRIMARY KEY DEFAULT flake_id(5));
+	INSERT INTO long_missing DEFAULT VALUES;
+	FOR i IN 1..20 LOOP
+		EXECUTE format('ALTER TABLE long_missing ADD c%s text DEFAULT repeat(%L, 600000); ALTER TABLE long_missing ALTER c%s DROP DEFAULT', i, 'x', i);
+	END LOOP;
 END$$));
 is((ask_once($node, q(SELECT count(*) > 0 FROM flake_health WHERE what = 'minted_elsewhere';
 	SELECT sum(total_bytes) < 10000000 FROM pg_backend_memory_contexts)))[0], "t\nt", 'definitions that take much memory are not read');
-$node->safe_psql('postgres', 'DROP TABLE long_default, long_check');
+$node->safe_psql('postgres', 'DROP TABLE long_default, long_check, long_missing');
 
 # Anybody can make many temporary tables, which nobody else can read.
 $session = new_session($node);

@@ -671,6 +671,13 @@ unlike($warned, qr/ERROR/, 'and does not wait for her');
 value($hers, 'ROLLBACK');
 value($superuser, 'ALTER ROLE mallory RESET flakeid.shard; DROP ROLE app, app2');
 
+# Nor are settings looked at that it takes long to look at.
+value($hers, q(DO $$BEGIN EXECUTE format('ALTER ROLE mallory SET application_name = %L', repeat('x', 20000000)); END$$));
+(undef, $warned) = ask($superuser, q(BEGIN; SELECT FROM flake_renumber('{4101}', '{4111}'); ROLLBACK));
+like($warned, qr/WARNING.*settings of flakeid\.shard stay as they are.*: role mallory\./s, 'flake_renumber(), a long setting of her role');
+unlike($warned, qr/ERROR/, 'and it goes on');
+value($superuser, 'ALTER ROLE mallory RESET ALL');
+
 # The caller's own lock_timeout is what it was, also in the same transaction.
 foreach my $call (q(flake_renumber('{4101}', '{4111}')), q(flake_replace_ids('late.t', 'id', 0, 4104, dry_run => false)))
 {

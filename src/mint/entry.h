@@ -72,6 +72,7 @@ typedef struct Horizon
 	pg_atomic_uint64 asked;		/* packed: at least each bound given out of
 								 * what is settled, durably; see settled.c */
 	pg_atomic_uint64 refused;	/* claims refused before there was a slot */
+	Oid			tablespace;		/* of the database, with incarnation */
 } Horizon;
 
 typedef struct Slot

@@ -250,13 +250,20 @@ open_horizon(HorizonRef *ref, Oid generator, Oid sequence,
 		relation_close(rel, NoLock);
 		return false;
 	}
-	is_other = flake_horizon_forget_other(ref->shared, incarnation);
+	is_other = flake_horizon_is_other(ref->shared, incarnation);
+	if (is_other)
+		flake_horizon_forget_other(ref->shared);
 	is_first = (int64) pg_atomic_read_u64(&ref->shared->value) == FLAKE_PACKED_NONE;
 	synchronize(ref, rel, page, FLAKE_PACKED_NONE);
 
+	/* H3: what another database has on disk is no move of ours. */
 	if (is_other)
+	{
+		raise_to(&ref->shared->floor, (int64) pg_atomic_read_u64(&ref->shared->value));
 		flake_horizon_forget_slots(ref->shared);
+	}
 	ref->shared->incarnation = incarnation;
+	ref->shared->tablespace = MyDatabaseTableSpace;
 	if (is_first)
 		found = (int64) pg_atomic_read_u64(&ref->shared->value);
 	if (begin && flake_horizon_floor(ref) == FLAKE_PACKED_NONE)

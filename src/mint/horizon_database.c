@@ -66,42 +66,47 @@ close_slot(Slot *slot, void *arg)
 		(void) flake_slot_close(slot);
 }
 
+bool
+flake_horizon_is_other(const Horizon *shared, uint64 incarnation)
+{
+	return shared->incarnation != FLAKE_NO_INCARNATION && shared->incarnation != incarnation;
+}
+
 /*
  * CREATE DATABASE ... OID makes a database with the OID of one that was dropped, and so
  * can any CREATE DATABASE, by chance or because somebody has used up the OIDs between.
  * What is known here of that one's generators is then found for the new one's.  Its
- * slots may be open for shards that the new database has detached (F2), and its horizon
- * may be far in the future.  So this is to the new database as a start of the server:
- * slots are closed, and what its own page says counts (H3).
+ * slots may be open for shards that the new database has detached (F2), so they are
+ * closed: whoever finds a slot closed looks into the table of states.  Its horizon may
+ * be far in the future, so what the new one's own page says counts, as after a start of
+ * the server (H3).
  *
  * Who calls holds the horizon's LWLock.  Every session of the new database comes
  * here before it uses a slot, and no session of the old one is left.  So nobody
  * mints from an open slot of the old database before the first session has
  * closed them all, and later ones find that this is done.
  *
- * If it is the same database after all (ALTER DATABASE ... SET TABLESPACE, for which
- * nobody may be connected), its page covers all that was handed out (H2), and slots
- * begin at that.  So that would be right even if others were minting: what they take
- * before their slot is closed is at or below the page, too, and what they take after
- * that, above.
+ * ALTER DATABASE ... SET TABLESPACE, for which nobody may be connected, copies all files.
+ * It is the same database then, and its extension may have been dropped, and the pages
+ * with it.  So in another tablespace the horizon stays: it only makes ids greater.  (To
+ * move a database and back, and not to mint between, is a start of the server to it.)
  *
  * An entry that is still empty has no slots: whoever makes those has been here,
  * and what frees both frees the slots first.  The slots that databases share,
  * for UUIDs and ObjectIDs, have no states and stay open.
  */
-bool
-flake_horizon_forget_other(Horizon *shared, uint64 incarnation)
+void
+flake_horizon_forget_other(Horizon *shared)
 {
-	if (shared->incarnation == FLAKE_NO_INCARNATION || shared->incarnation == incarnation)
-		return false;
 	flake_shmem_each_slot(close_slot, shared);
 	flake_shmem_forget_settled(shared->key.generator);
+	if (shared->tablespace != MyDatabaseTableSpace)
+		return;
 	pg_atomic_write_u64(&shared->value, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_write_u64(&shared->floor, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_write_u64(&shared->asked, (uint64) FLAKE_PACKED_NONE);
 	pg_atomic_write_u64(&shared->refused, 0);
 	pg_atomic_write_u32(&shared->warned, 0);
-	return true;
 }
 
 static void
@@ -117,8 +122,13 @@ forget_slot(Slot *slot, void *arg)
 	flake_slot_rewind(slot, (int64) pg_atomic_read_u64(&shared->floor));
 }
 
+/*
+ * Not to where a slot of which nothing is known is: should the file be another one by a
+ * whim of the file system, others may have read an older floor.
+ */
 void
 flake_horizon_forget_slots(Horizon *shared)
 {
-	flake_shmem_each_slot(forget_slot, shared);
+	if (shared->tablespace == MyDatabaseTableSpace)
+		flake_shmem_each_slot(forget_slot, shared);
 }

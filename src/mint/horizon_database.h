@@ -17,15 +17,18 @@
 /* What tells the present database from others that had its OID. */
 extern uint64 flake_database_incarnation(void);
 
-/*
- * Closes what another one has left open, forgets its horizon, and returns whether there
- * may be something.  The horizon's LWLock is held.  Who calls reads the page, sets the
- * floor to what it says, and calls the other function.  Then he writes the incarnation
- * into the horizon: an error before that leaves all to be done again.
- */
-extern bool flake_horizon_forget_other(Horizon *shared, uint64 incarnation);
+/* Whether another one has used a horizon, whose LWLock is held, or the same elsewhere. */
+extern bool flake_horizon_is_other(const Horizon *shared, uint64 incarnation);
 
-/* Forgets how far another one's slots have gone: they begin at the floor. */
+/*
+ * If so: closes what that one has left open, and forgets its horizon.  Who calls reads
+ * the page, sets the floor to what it says, and calls the other function.  Then he writes
+ * incarnation and tablespace into the horizon: an error before that leaves all to be done
+ * again.
+ */
+extern void flake_horizon_forget_other(Horizon *shared);
+
+/* Forgets how far its slots have gone: they begin at the floor. */
 extern void flake_horizon_forget_slots(Horizon *shared);
 
 #pragma GCC visibility pop

@@ -85,6 +85,7 @@ init_horizon(void *entry)
 	LWLockInitialize(&horizon->lock, flake_shmem_tranche());
 	pg_atomic_init_u32(&horizon->warned, 0);
 	horizon->incarnation = FLAKE_NO_INCARNATION;
+	horizon->tablespace = InvalidOid;
 	horizon->found = FLAKE_PACKED_NONE;
 	pg_atomic_init_u64(&horizon->file, 0);
 	pg_atomic_init_u64(&horizon->value, (uint64) FLAKE_PACKED_NONE);

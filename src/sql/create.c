@@ -78,6 +78,9 @@ can_keep_horizon(Oid sequence, const FlakeLayout *layout)
 	return result && get_rel_persistence(sequence) == RELPERSISTENCE_PERMANENT;
 }
 
+/* More than any layout needs. */
+#define MAX_LABEL_LEN	1000
+
 /*
  * Checks a label that is about to be set, for ERROR if it must not be.
  *
@@ -92,6 +95,11 @@ check_label(const ObjectAddress *object, const char *label)
 	FlakeLayout old_layout;
 	FlakeLayoutError error;
 
+	/* Others read it: who shows all generators, for example. */
+	if (label != NULL && strlen(label) > MAX_LABEL_LEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("layout of a generator must have up to %d bytes", MAX_LABEL_LEN)));
 	if (label != NULL && !flake_layout_parse(label, &layout, &error))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),

@@ -3,8 +3,8 @@
  * definition_size.c
  *	  How much PostgreSQL reads to open a relation.
  *
- * Who opens a relation for the first time gets its defaults, checks, rules, policies and
- * triggers along, and keeps them to the end of the session, whatever he wants of it.  He
+ * Who opens a relation for the first time gets its defaults, also those of columns that
+ * were added (attmissingval), checks, rules, policies and triggers along, and keeps them to the end of the session, whatever he wants of it.  He
  * cannot be canceled meanwhile.  Each can have a gigabyte, of which compression leaves a
  * few megabytes on disk.  So who opens anybody's relations looks at this before.
  *
@@ -20,6 +20,7 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "catalog/pg_attrdef.h"
+#include "catalog/pg_attribute.h"
 #include "catalog/pg_constraint.h"
 #include "catalog/pg_policy.h"
 #include "catalog/pg_rewrite.h"
@@ -36,26 +37,29 @@ static const struct
 	Oid			index;
 	AttrNumber	relation;
 	AttrNumber	columns[2];
+	bool		has_more;		/* rows count, too, and not only these columns */
 }			parts[] =
 
 {
+	{AttributeRelationId, AttributeRelidNumIndexId, Anum_pg_attribute_attrelid,
+	{Anum_pg_attribute_attmissingval}, false},
 	{AttrDefaultRelationId, AttrDefaultIndexId, Anum_pg_attrdef_adrelid,
-	{Anum_pg_attrdef_adbin}},
+	{Anum_pg_attrdef_adbin}, true},
 	{ConstraintRelationId, ConstraintRelidTypidNameIndexId, Anum_pg_constraint_conrelid,
-	{Anum_pg_constraint_conbin}},
+	{Anum_pg_constraint_conbin}, true},
 	{RewriteRelationId, RewriteRelRulenameIndexId, Anum_pg_rewrite_ev_class,
-	{Anum_pg_rewrite_ev_qual, Anum_pg_rewrite_ev_action}},
+	{Anum_pg_rewrite_ev_qual, Anum_pg_rewrite_ev_action}, true},
 	{PolicyRelationId, PolicyPolrelidPolnameIndexId, Anum_pg_policy_polrelid,
-	{Anum_pg_policy_polqual, Anum_pg_policy_polwithcheck}},
+	{Anum_pg_policy_polqual, Anum_pg_policy_polwithcheck}, true},
 	{TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid,
-	{Anum_pg_trigger_tgqual, Anum_pg_trigger_tgargs}},
+	{Anum_pg_trigger_tgqual, Anum_pg_trigger_tgargs}, true},
 };
 
-/* The bytes of a row, uncompressed: those outside of the row are not read. */
+/* The bytes of columns, uncompressed: those outside of the row are not read. */
 static Size
-row_size(HeapTuple row, TupleDesc desc, const AttrNumber *columns)
+columns_size(HeapTuple row, TupleDesc desc, const AttrNumber *columns)
 {
-	Size		size = row->t_len;
+	Size		size = 0;
 
 	for (int i = 0; i < 2 && columns[i] != InvalidAttrNumber; i++)
 	{
@@ -86,7 +90,9 @@ flake_definition_is_longer(Oid relation, Size bytes)
 		while (size <= bytes && HeapTupleIsValid(row = systable_getnext(scan)))
 		{
 			CHECK_FOR_INTERRUPTS();
-			size += row_size(row, RelationGetDescr(catalog), parts[i].columns);
+			if (parts[i].has_more)
+				size += row->t_len;
+			size += columns_size(row, RelationGetDescr(catalog), parts[i].columns);
 		}
 		systable_endscan(scan);
 		table_close(catalog, AccessShareLock);

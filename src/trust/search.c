@@ -40,6 +40,7 @@
 #include "trust/index_end.h"
 #include "trust/pages.h"
 #include "trust/plain_ids.h"
+#include "trust/relation.h"
 #include "trust/search.h"
 #include "utils/acl.h"
 #include "utils/array.h"
@@ -48,6 +49,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_largest);
 PG_FUNCTION_INFO_V1(flake_ids_above);
@@ -172,6 +174,8 @@ find_index(Relation rel, AttrNumber attribute, Oid type)
 	{
 		Relation	index;
 
+		CHECK_FOR_INTERRUPTS();
+
 		/* REINDEX keeps it locked. */
 		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
 			continue;
@@ -180,7 +184,7 @@ find_index(Relation rel, AttrNumber attribute, Oid type)
 			continue;			/* dropped CONCURRENTLY */
 		if (flake_index_sorts(rel, index, attribute, type))
 			found = RelationGetRelid(index);
-		relation_close(index, NoLock);
+		relation_close(index, OidIsValid(found) ? NoLock : AccessShareLock);
 		if (OidIsValid(found))
 			break;
 	}
@@ -389,25 +393,24 @@ flake_search_tree(Oid relation, List *tables, Snapshot snapshot, AttrNumber attr
 static void
 search_column(Search *search, Oid relation, const char *attribute_name)
 {
-	Relation	rel = try_relation_open(relation, AccessShareLock);
 	AttrNumber	attribute;
 
-	if (rel == NULL)
+	LockRelationOid(relation, AccessShareLock);
+	if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relation)));
-	if (!has_privs_of_role(GetUserId(), rel->rd_rel->relowner))
+	if (!has_privs_of_role(GetUserId(), flake_relation_owner(relation)))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
-	attribute = get_attnum(RelationGetRelid(rel), attribute_name);
+					   get_relkind_objtype(get_rel_relkind(relation)),
+					   get_rel_name(relation));
+	attribute = get_attnum(relation, attribute_name);
 	if (attribute <= InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("column \"%s\" of relation \"%s\" does not exist",
-						attribute_name, RelationGetRelationName(rel))));
+						attribute_name, get_rel_name(relation))));
 	search_tree(search, relation, attribute, InvalidOid);
-	relation_close(rel, NoLock);
 }
 
 /*

@@ -20,6 +20,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "trust/index_end.h"
 #include "trust/search_newest.h"
@@ -46,6 +47,8 @@ open_index(Relation rel, AttrNumber attribute)
 	foreach(lc, indexes)
 	{
 		Relation	index;
+
+		CHECK_FOR_INTERRUPTS();
 
 		/*
 		 * REINDEX keeps it locked.  Nobody drops it while the table is

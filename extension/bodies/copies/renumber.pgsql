@@ -215,7 +215,7 @@ BEGIN
                               u.new)] ORDER BY s.setdatabase, s.setrole)
             FROM pg_db_role_setting s
             LEFT JOIN pg_database d ON d.oid = s.setdatabase
-            CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
+            CROSS JOIN LATERAL unnest(CASE WHEN pg_column_size(s.setconfig) <= 8192 THEN s.setconfig END) AS c (setting)
             JOIN unnest(old_shards, new_shards) AS u (old, new) ON c.setting = format('flakeid.shard=%s', u.old)
             WHERE (s.setdatabase = 0 OR d.datname = current_database())
               AND (owners = '{}' OR s.setrole = 0 OR s.setrole = ANY (owners::oid[]))), '{}');
@@ -225,7 +225,8 @@ BEGIN
                                  ELSE 'all roles' END
             FROM pg_db_role_setting s
             LEFT JOIN pg_database d ON d.oid = s.setdatabase
-            CROSS JOIN LATERAL unnest(s.setconfig) AS c (setting)
+            -- Any role can have settings of a gigabyte.  It is not looked at what is in them.
+            CROSS JOIN LATERAL unnest(CASE WHEN pg_column_size(s.setconfig) <= 8192 THEN s.setconfig ELSE '{flakeid.shard=?}' END) AS c (setting)
             WHERE (s.setdatabase = 0 OR d.datname = current_database())
               AND c.setting ~* '^flakeid\.shard='
               AND (c.setting !~ '^flakeid\.shard=(0|-?[1-9][0-9]*)$'
@@ -235,7 +236,7 @@ BEGIN
         IF used <> '{}' THEN
             RAISE WARNING USING
                 MESSAGE = 'settings of flakeid.shard stay as they are',
-                DETAIL = format('They are of other roles, or not written as "flakeid.shard" and a plain number: %s%s.', array_to_string(used[1:10], ', '),
+                DETAIL = format('They are of other roles, too long to look at, or not written as "flakeid.shard" and a plain number: %s%s.', array_to_string(used[1:10], ', '),
                                 CASE WHEN cardinality(used) > 10 THEN format(', and %s more', cardinality(used) - 10) END),
                 HINT = 'The old shards are detached, so flake_id() is an error where one of them is set, until that is changed.';
         END IF;

@@ -12,7 +12,9 @@
         WHERE c.relkind IN ('r', 'p', 'f')
           AND n.nspname <> 'information_schema' AND NOT starts_with(n.nspname::text, 'pg_')
           AND (a.attidentity <> '' OR f.minted
-               OR d.adbin::text LIKE format('%%:funcid %s %%', 'nextval(regclass)'::regprocedure::oid))
+               -- the default of a serial is short, and others can be anybody's
+               OR CASE WHEN octet_length(d.adbin::text) <= 8192
+                       THEN d.adbin::text LIKE format('%%:funcid %s %%', 'nextval(regclass)'::regprocedure::oid) END)
     )
     SELECT i.relation, i.attname, i.relnamespace, i.minted,
            (SELECT x.extname FROM pg_depend m JOIN pg_extension x ON x.oid = m.refobjid
