@@ -651,7 +651,7 @@ value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT
 # A table of hers that refers to one whose partitions are created and dropped.
 new_schema('parted', q(CREATE TABLE parted.t (id bigint PRIMARY KEY) PARTITION BY RANGE (id); GRANT REFERENCES ON parted.t TO mallory;
 SELECT FROM flake_create_partitions('parted.t', '1 day', '2026-01-01Z', '2026-01-02Z', zone => 'UTC')));
-value($hers, 'CREATE TABLE hers.referring_to_parts (id bigint REFERENCES parted.t)');
+value($hers, 'CREATE TABLE hers.referring_to_parts (id bigint REFERENCES parted.t); GRANT SELECT ON hers.referring_to_parts TO alice');
 foreach my $call (q(flake_create_partitions('parted.t', '1 day', '2026-01-03Z', '2026-01-04Z', zone => 'UTC')), q(flake_drop_partitions('parted.t', '2026-01-02Z')))
 {
 	ends_soon("$call, a table of hers", 'LOCK TABLE hers.referring_to_parts', $call, 'SELECT FROM parted.t');
