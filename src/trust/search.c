@@ -55,7 +55,7 @@ PG_FUNCTION_INFO_V1(flake_largest);
 PG_FUNCTION_INFO_V1(flake_ids_above);
 
 /* What is in a larger definition takes too long to read: see definition_size.c. */
-#define LONGEST_DEFINITION	(4 * 1024 * 1024)
+#define LONGEST_DEFINITION	4194304
 
 /* ERROR: a column cannot be searched. */
 static void
@@ -74,7 +74,7 @@ check_definition(const Search *search, Oid relation)
 {
 	if (flake_definition_is_longer(relation, LONGEST_DEFINITION))
 		cannot_search(search, psprintf("The defaults, checks, rules, policies and triggers of table \"%s\" take more than %d MB, which takes long to read.",
-									   get_rel_name(relation), LONGEST_DEFINITION / 1024 / 1024));
+									   get_rel_name(relation), LONGEST_DEFINITION / 1048576));
 }
 
 /*
