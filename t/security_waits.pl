@@ -503,7 +503,7 @@ like(code($superuser, q(SELECT count(*) FROM flake_migrate('referred.a', 'id', 5
 value($superuser, 'RESET SESSION AUTHORIZATION');
 
 #
-# flake_migrate(): definitions of hers that take long to write down, or to read
+# flake_migrate(): definitions and comments of hers that take long to write down, or to read
 #
 
 new_schema('written', 'CREATE TABLE a (id serial PRIMARY KEY, n int); GRANT SELECT, REFERENCES ON a TO mallory');
@@ -527,16 +527,48 @@ foreach my $case (
 	[
 		'function hers\.takes\(written\.a\)', 'FUNCTION hers.takes(written.a)',
 		q(format('CREATE FUNCTION hers.takes(written.a) RETURNS int BEGIN ATOMIC SELECT length(%L); END', repeat('x', 1500000)))
+	],
+	[
+		'view hers\.noted', 'VIEW hers.noted',
+		q(format('COMMENT ON COLUMN hers.noted.id IS %L', repeat('x', 5000000)))
 	])
 {
 	my ($what, $drop, $create) = @$case;
 
+	value($hers, 'CREATE VIEW hers.noted AS SELECT id FROM written.a') if $drop eq 'VIEW hers.noted';
 	value($hers, "DO \$\$BEGIN EXECUTE $create; END\$\$");
 	my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
-	like($err, qr/ERROR:  0A000.*$what.*has a definition of more than 4 MB/s, "flake_migrate(), $what is too long");
+	like($err, qr/ERROR:  0A000.*$what.*has a definition and comments of more than 4 MB/s, "flake_migrate(), $what is too long");
 	value($hers, "DROP $drop");
 }
+value($hers, q(
+DO $$BEGIN
+	FOR i IN 1 .. 6 LOOP
+		EXECUTE format('CREATE VIEW hers.noted%s AS SELECT id FROM written.a', i);
+		EXECUTE format('COMMENT ON VIEW hers.noted%s IS %L', i, repeat('x', 3000000));
+	END LOOP;
+END$$));
+my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+like($err, qr/ERROR:  0A000.*view hers\.noted\d.*more than 16 MB together/s, 'flake_migrate(), several are too long together');
+value($hers, 'DROP VIEW hers.noted1');
 like(code($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))), qr/^none/, 'without them it goes on');
+value($hers, 'DROP VIEW hers.noted2, hers.noted3, hers.noted4, hers.noted5, hers.noted6');
+
+#
+# flake_create_shard() and flake_renumber(): comments of hers that take long to read
+#
+
+new_schema('remarked', 'CREATE TABLE a (id bigint PRIMARY KEY DEFAULT public.flake_id(77), n int DEFAULT 1)');
+value($superuser, q(ALTER TABLE remarked.a OWNER TO mallory; ALTER SCHEMA remarked OWNER TO mallory));
+value($hers, q(DO $$BEGIN EXECUTE format('COMMENT ON COLUMN remarked.a.n IS %L', repeat('x', 5000000)); END$$));
+($out, $err) = ask($superuser, q(SELECT flake_create_shard(78, 'remarked')));
+like($err, qr/ERROR:  0A000.*table remarked\.a has a definition and comments of more than 4 MB/s, 'flake_create_shard(), a comment is too long');
+value($hers, q(COMMENT ON COLUMN remarked.a.n IS NULL;
+ALTER TABLE remarked.a ADD CONSTRAINT of_shard CHECK (public.flake_shard(id) = 77);
+DO $$BEGIN EXECUTE format('COMMENT ON CONSTRAINT of_shard ON remarked.a IS %L', repeat('x', 9000)); END$$));
+($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_renumber('{77}', '{79}')));
+like($err, qr/ERROR:  0A000.*a comment of more than 8 kB. Such tables are remarked\.a\./s, 'flake_renumber(), too');
+like(code($superuser, q(SELECT count(*) FROM flake_renumber('{77}', '{79}', owners => '{alice}'))), qr/^none/, 'but not if her tables are left out');
 
 #
 # flake_migrate(): what nobody can look up beforehand

@@ -50,7 +50,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_shard_checks(oid[], name[], int[], int[], int[], @extschema@.flake_layout) IS
-'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too, and keep their comments; null if that cannot be, because a table would keep the check that it inherits; for flake_renumber()';
+'the checks of the shard on columns whose defaults mint these shards, and the commands that let them allow the new one in the place of an old one, too, and keep their comments; null if that cannot be, because a table would keep the check that it inherits, or a comment has more than 8 kB; for flake_renumber()';
 
 CREATE FUNCTION @extschema@._flake_other_checks(relations oid[], attributes name[], layouts @extschema@.flake_layout[], tables oid[])
 RETURNS SETOF text

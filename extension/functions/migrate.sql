@@ -28,6 +28,18 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_obstacle(oid, name, oid[], name[], oid[], oid, boolean) IS
 'why flake_migrate() cannot change columns: what depends on them in a way that it does not understand, or would not be the same afterwards; null if nothing; for functions of flakeid';
 
+CREATE FUNCTION @extschema@._flake_migrate_reads(target oid, relations oid[], views oid[], old_sequence oid, OUT class oid, OUT id oid)
+RETURNS SETOF record
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/migrate/read_objects.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_migrate_reads(oid, oid[], oid[], oid) IS
+'the objects whose definitions or comments flake_migrate() reads, which may be anybody''s: what depends on the columns, tables and views that it changes, and on functions that take or return their rows, and defaults; for _flake_too_long()';
+
 CREATE FUNCTION @extschema@._flake_remade(relation oid, maker oid,
     OUT name text, OUT step int, OUT command text)
 RETURNS SETOF record
@@ -52,7 +64,8 @@ $function$;
 COMMENT ON FUNCTION @extschema@._flake_definitions(@extschema@._flake_ticket, oid[], name[], oid[]) IS
 'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and its _flake_named(); for functions of flakeid';
 
-CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[], OUT object text, OUT what text)
+CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[])
+RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
@@ -60,7 +73,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_record_of(oid[], oid[]) IS
-'an object that has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; or whose definition has more than 4 MB, in which nobody looks for them; and which of both; for functions of flakeid';
+'an object that has rows of joins or of several functions as a whole in its definition, with columns of relations, except views; for functions of flakeid';
 
 -- The steps of flake_migrate(), of which each is a function
 

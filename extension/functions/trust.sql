@@ -26,6 +26,19 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_is_distributed(oid) IS
 'whether a table is one of Citus, whose rows are in other tables and on other nodes; for functions of flakeid; error: 0A000 if Citus has no list of them where it had it';
 
+-- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_too_long(classes oid[], objects oid[], OUT object text, OUT what text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+SET jit = off
+AS $function$
+\i bodies/too_long.sql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_too_long(oid[], oid[]) IS
+'the longest of objects, if what PostgreSQL keeps of its definition and comments has more than 4 MB, or that of all with more than 8 kB more than 16 MB together, and which of both; no row otherwise; for functions that read what others may have written, with tables locked';
+
 CREATE FUNCTION @extschema@._flake_view_maker(view oid, caller oid)
 RETURNS oid
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

@@ -26,6 +26,7 @@
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
 #include "mint/definition.h"
 #include "mint/entry.h"
 #include "parser/parse_func.h"
@@ -183,6 +184,7 @@ add_columns_of_domain(List *columns, Oid domain, Snapshot snapshot)
 	{
 		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
 
+		CHECK_FOR_INTERRUPTS();
 		if (depend->classid == RelationRelationId && depend->objsubid > 0 &&
 			takes_default_of_domain(domain, depend->objid, depend->objsubid, snapshot))
 			columns = add_column(columns, depend->objid, depend->objsubid);
@@ -214,6 +216,7 @@ add_defaults(List *columns, Oid class, Oid object, Snapshot snapshot)
 	{
 		Form_pg_depend depend = (Form_pg_depend) GETSTRUCT(tuple);
 
+		CHECK_FOR_INTERRUPTS();
 		if (depend->classid == AttrDefaultRelationId)
 			columns = add_column_of_default(columns, depend->objid, snapshot);
 		else if (depend->classid == TypeRelationId &&

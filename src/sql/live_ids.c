@@ -25,6 +25,7 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_inherits.h"
 #include "layout/layout.h"
+#include "miscadmin.h"
 #include "mint/definition.h"
 #include "sql/columns.h"
 #include "sql/live_ids.h"
@@ -93,6 +94,7 @@ add_tables(List *tables, Oid sequence, Oid function, Snapshot snapshot)
 	{
 		Oid			relation = ((ObjectAddress *) lfirst(lc))->objectId;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!is_unread(relation) && find_table(tables, relation) == NULL)
 			tables = flake_add_to_lock(tables, relation, AccessShareLock, REACH_HEIRS);
 	}
@@ -242,6 +244,7 @@ flake_find_live_ids(Oid sequence, const LiveTables *live_tables, int64 below, Oi
 		ObjectAddress *column = lfirst(lc);
 		ToLock	   *table = find_table(live_tables->tables, column->objectId);
 
+		CHECK_FOR_INTERRUPTS();
 		live.unread = add_unread(live.unread, table == NULL
 								 ? list_make1_oid(column->objectId) : table->members);
 

@@ -30,13 +30,15 @@
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 
+#define MAX_COLUMNS		3
+
 /* The catalogs, an index of each by relation, and the columns that take room. */
 static const struct
 {
 	Oid			catalog;
 	Oid			index;
 	AttrNumber	relation;
-	AttrNumber	columns[2];
+	AttrNumber	columns[MAX_COLUMNS];
 	bool		has_more;		/* rows count, too, and not only these columns */
 }			parts[] =
 
@@ -50,7 +52,7 @@ static const struct
 	{RewriteRelationId, RewriteRelRulenameIndexId, Anum_pg_rewrite_ev_class,
 	{Anum_pg_rewrite_ev_qual, Anum_pg_rewrite_ev_action}, true},
 	{PolicyRelationId, PolicyPolrelidPolnameIndexId, Anum_pg_policy_polrelid,
-	{Anum_pg_policy_polqual, Anum_pg_policy_polwithcheck}, true},
+	{Anum_pg_policy_polroles, Anum_pg_policy_polqual, Anum_pg_policy_polwithcheck}, true},
 	{TriggerRelationId, TriggerRelidNameIndexId, Anum_pg_trigger_tgrelid,
 	{Anum_pg_trigger_tgqual, Anum_pg_trigger_tgargs}, true},
 };
@@ -61,7 +63,7 @@ columns_size(HeapTuple row, TupleDesc desc, const AttrNumber *columns)
 {
 	Size		size = 0;
 
-	for (int i = 0; i < 2 && columns[i] != InvalidAttrNumber; i++)
+	for (int i = 0; i < MAX_COLUMNS && columns[i] != InvalidAttrNumber; i++)
 	{
 		bool		isnull;
 		Datum		value = heap_getattr(row, columns[i], desc, &isnull);

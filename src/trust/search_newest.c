@@ -130,8 +130,11 @@ flake_children(Oid relation)
 				F_OIDEQ, ObjectIdGetDatum(relation));
 	scan = systable_beginscan(inherits, InheritsParentIndexId, true, NULL, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		CHECK_FOR_INTERRUPTS();
 		children = lappend_oid(children,
 							   ((Form_pg_inherits) GETSTRUCT(tuple))->inhrelid);
+	}
 	systable_endscan(scan);
 	table_close(inherits, AccessShareLock);
 	list_sort(children, list_oid_cmp);

@@ -337,6 +337,20 @@ my %arguments = (
 			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
 		]
 	],
+	'_flake_too_long(oid[], oid[])' => [
+		[
+			"ARRAY[CAST('pg_catalog.pg_class' AS pg_catalog.regclass)]",
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]"
+		]
+	],
+	'_flake_migrate_reads(oid, oid[], oid[], oid)' => [
+		[
+			"CAST('{s}.item' AS pg_catalog.regclass)",
+			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+			"ARRAY[pg_catalog.to_regclass('{s}.items')]",
+			'NULL'
+		]
+	],
 	'_flake_record_of(oid[], oid[])' => [
 		[
 			"ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",

@@ -126,7 +126,7 @@ BEGIN
     IF used <> '{}' THEN
         RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
             MESSAGE = 'cannot renumber shards',
-            DETAIL = format('A table inherits a check of the shard from several parents, or has it as its own, too. Such parents are %s.', array_to_string(used, ', ')),
+            DETAIL = format('A table inherits a check of the shard from several parents, or has it as its own, too, or that check has a comment of more than 8 kB. Such tables are %s.', array_to_string(used, ', ')),
             HINT = 'Drop that check of all these tables, and add it to them afterwards, with the new shards.';
     END IF;
 

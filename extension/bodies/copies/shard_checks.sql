@@ -39,8 +39,9 @@
     )
     SELECT r.relation, r.command FROM remade r
     UNION ALL
-    -- their comments, and those of the checks that inherit from them
-    SELECT k.conrelid, format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, k.conrelid::regclass, d.description)
+    -- their comments, and those of the checks that inherit from them; not long ones, which can be anybody's
+    SELECT k.conrelid, CASE WHEN octet_length(d.description) <= 8192
+                            THEN format('COMMENT ON CONSTRAINT %I ON %s IS %L', k.conname, k.conrelid::regclass, d.description) END
     FROM remade r
     CROSS JOIN LATERAL (WITH RECURSIVE heir (relation) AS (
                             SELECT r.relation

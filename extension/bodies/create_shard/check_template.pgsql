@@ -4,6 +4,34 @@ DECLARE
     minting_uuids pg_catalog.oid[] := ARRAY['@extschema@.flake_uuidv7(int)'::regprocedure, '@extschema@.flake_uuidv7(int, regclass)'::regprocedure];
     problem pg_catalog.record;
 BEGIN
+    -- What is copied is compared at the end, with tables elsewhere locked.
+    SELECT t.object, t.what INTO problem
+    FROM (SELECT array_agg(o.class), array_agg(o.id)
+          FROM (SELECT 'pg_class'::regclass::oid, unnest(tables || sequences)
+                UNION ALL
+                SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i WHERE i.indrelid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_attrdef'::regclass, f.oid FROM pg_attrdef f WHERE f.adrelid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint k WHERE k.conrelid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_trigger'::regclass, g.oid FROM pg_trigger g WHERE g.tgrelid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_statistic_ext'::regclass, x.oid FROM pg_statistic_ext x WHERE x.stxrelid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_type'::regclass, y.oid
+                FROM pg_class c JOIN pg_type w ON w.oid = c.reltype JOIN pg_type y ON y.oid IN (w.oid, w.typarray)
+                WHERE c.oid = ANY (tables)
+                UNION ALL
+                SELECT 'pg_namespace'::regclass, source) AS o (class, id)) AS a (classes, ids)
+    CROSS JOIN LATERAL @extschema@._flake_too_long(a.classes, a.ids) AS t;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot copy schema "%s"', template),
+            DETAIL = format('The %s %s.', problem.object, problem.what),
+            HINT = 'Change that, or drop it, and create it in the copy by hand.';
+    END IF;
+
     -- Nothing is copied by half.
     SELECT o.kind, o.name, r.reason, coalesce(r.hint, 'Move it out of the schema, or drop it there and create it in the copy by hand.') AS hint
     INTO problem

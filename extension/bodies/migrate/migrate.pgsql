@@ -129,15 +129,24 @@ BEGIN
     SELECT c.oid, c.relname, c.relowner INTO sequence
     FROM pg_class c WHERE c.oid = @extschema@._flake_old_sequence(target::oid, attribute);
 
-    SELECT o.detail, o.hint INTO problem
-    FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
-                                    CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
+    -- PostgreSQL cannot be canceled while it reads a definition, or writes it down.
+    SELECT format('The %s %s.', t.object, t.what) AS detail,
+           'Change that, or drop it, before.' AS hint
+    INTO problem
+    FROM (SELECT array_agg(r.class), array_agg(r.id)
+          FROM @extschema@._flake_migrate_reads(target::oid, coalesce(all_relations, '{}'), coalesce(views, '{}'), sequence.oid::oid) AS r) AS a (classes, ids)
+    CROSS JOIN LATERAL @extschema@._flake_too_long(a.classes, a.ids) AS t;
     IF NOT FOUND THEN
-        SELECT format('The %s has %s.', r.object, r.what) AS detail,
+        SELECT o.detail, o.hint INTO problem
+        FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
+                                        CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
+    END IF;
+    IF NOT FOUND THEN
+        SELECT format('The %s has rows of a join or of several functions as a whole in its definition.', object) AS detail,
                'Change that, or drop it, before.' AS hint
         INTO problem
-        FROM @extschema@._flake_record_of(coalesce(all_relations, '{}'), coalesce(views, '{}')) AS r
-        WHERE r.object IS NOT NULL;
+        FROM @extschema@._flake_record_of(coalesce(all_relations, '{}'), coalesce(views, '{}')) AS object
+        WHERE object IS NOT NULL;
     END IF;
     IF NOT FOUND THEN
         -- To read a constant of a type can be to execute a check of a domain; and what

@@ -207,27 +207,10 @@
             WHEN 'pg_proc'::regclass THEN EXISTS (
                 SELECT FROM pg_proc p       -- not if only an argument or the result has the type
                 WHERE p.oid = d.objid
-                  AND CASE WHEN coalesce(octet_length(p.prosqlbody::text), 0) + coalesce(octet_length(p.proargdefaults::text), 0) <= 4194304
-                           THEN concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid|resulttype) %s ', row_type.type) END)
+                  AND concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid|resulttype) %s ', row_type.type))
             WHEN 'pg_class'::regclass THEN EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('i', 'I'))
             ELSE d.classid IN ('pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass,
                                'pg_statistic_ext'::regclass, 'pg_publication_rel'::regclass) END
-        UNION ALL       -- PostgreSQL cannot be canceled while it names the columns of joins, or writes down a constant
-        SELECT 24, pg_describe_object(o.classid, o.objid, 0), 'has a definition of more than 4 MB, which takes long to write down'
-        FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, octet_length(w.ev_action::text) FROM view JOIN pg_rewrite w ON w.ev_class = view.oid
-              UNION ALL
-              SELECT 'pg_class'::regclass, indexrelid, coalesce(octet_length(indexprs::text), 0) + coalesce(octet_length(indpred::text), 0) FROM idx
-              UNION ALL
-              SELECT 'pg_constraint'::regclass, oid, octet_length(conbin::text) FROM con
-              UNION ALL
-              SELECT 'pg_statistic_ext'::regclass, s.oid, octet_length(s.stxexprs::text)
-              FROM col JOIN pg_statistic_ext s ON s.stxrelid = col.relation
-              UNION ALL
-              SELECT 'pg_proc'::regclass, p.oid, coalesce(octet_length(p.prosqlbody::text), 0) + coalesce(octet_length(p.proargdefaults::text), 0)
-              FROM row_type
-              JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid = row_type.type AND d.classid = 'pg_proc'::regclass
-              JOIN pg_proc p ON p.oid = d.objid) AS o (classid, objid, bytes)
-        WHERE o.bytes > 4194304
         UNION ALL       -- SET DEFAULT is for all of them
         SELECT 25, format('column "%s" of table %s', a.attname, h.oid::regclass), 'has a default of its own'
         FROM heir h

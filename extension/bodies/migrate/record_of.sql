@@ -11,18 +11,12 @@
         JOIN pg_depend f ON f.refclassid = 'pg_type'::regclass AND f.refobjid = r.oid AND f.classid = 'pg_proc'::regclass
         JOIN pg_depend d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = f.objid
     )
-    SELECT pg_describe_object(u.classid, u.objid, 0) AS object,
-           CASE WHEN size.is_large THEN 'a definition of more than 4 MB, which takes long to read'
-                ELSE 'rows of a join or of several functions as a whole in its definition' END AS what
+    SELECT pg_describe_object(u.classid, u.objid, 0) AS object
     FROM user_of u
     LEFT JOIN pg_rewrite w ON u.classid = 'pg_rewrite'::regclass AND w.oid = u.objid AND (w.rulename <> '_RETURN' OR w.ev_class <> ALL (views))
     LEFT JOIN pg_proc p ON u.classid = 'pg_proc'::regclass AND p.oid = u.objid
     LEFT JOIN pg_policy y ON u.classid = 'pg_policy'::regclass AND y.oid = u.objid
-    CROSS JOIN LATERAL (SELECT max(octet_length(t.tree::text)) > 4194304 AS is_large
-                        FROM (VALUES (w.ev_action), (w.ev_qual), (p.prosqlbody), (y.polqual), (y.polwithcheck)) AS t (tree)) AS size
-    -- Most trees are not read: it cannot be canceled, and they can be anybody's.
-    WHERE CASE WHEN size.is_large THEN true
-               ELSE EXISTS (SELECT FROM (VALUES (w.ev_action), (w.ev_qual), (p.prosqlbody), (y.polqual), (y.polwithcheck)) AS t (tree)
-                            WHERE CASE WHEN position(':varattno 0 :vartype 2249 ' IN t.tree::text) > 0 THEN @extschema@._flake_has_record(t.tree) END)
-               END
+    -- A tree is searched as text before it is read, which cannot be canceled.
+    WHERE EXISTS (SELECT FROM (VALUES (w.ev_action), (w.ev_qual), (p.prosqlbody), (y.polqual), (y.polwithcheck)) AS t (tree)
+                  WHERE CASE WHEN position(':varattno 0 :vartype 2249 ' IN t.tree::text) > 0 THEN @extschema@._flake_has_record(t.tree) END)
     ORDER BY object LIMIT 1;
