@@ -28,8 +28,11 @@ RETURN (SELECT string_agg(DISTINCT node->>'Relation Name', ' ' ORDER BY node->>'
 --
 -- 30 days, 64 shards
 CREATE TABLE event (id bigint PRIMARY KEY, n int);
+-- With debug_discard_caches on, this would take hours.
+SET debug_discard_caches = 0;
 INSERT INTO event
 SELECT flake_make(now() - interval '30 days' + n * interval '25.92 s', n % 64, 0), n FROM generate_series(1, 100000) AS n;
+RESET debug_discard_caches;
 ANALYZE event;
 CREATE TABLE log (LIKE event, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 SELECT count(*) FROM flake_create_partitions('log', '1 day', now() - interval '31 days', now() + interval '1 day') HAVING count(*) < 32;
@@ -75,7 +78,10 @@ CREATE TABLE comment (
 ) PARTITION BY HASH (photo_id flake_shard_ops);
 SELECT format('CREATE TABLE %s_%s PARTITION OF %1$s FOR VALUES WITH (MODULUS 4, REMAINDER %2$s)', name, n)
 FROM unnest('{photo,comment}'::text[]) AS name, generate_series(0, 3) AS n \gexec
+-- With debug_discard_caches on, this would take hours.
+SET debug_discard_caches = 0;
 INSERT INTO photo SELECT flake_make('2026-01-01', n % 8192, n / 8192), n FROM generate_series(0, 32767) AS n;
+RESET debug_discard_caches;
 INSERT INTO comment SELECT id, id + 512 FROM photo WHERE n < 8192;
 ANALYZE photo, comment;
 -- each row is in the partition of its shard, also before the epoch
