@@ -101,6 +101,7 @@ OBJS = \
 	src/trust/known.o \
 	src/trust/rebind.o \
 	src/trust/named.o \
+	src/trust/slow.o \
 	src/trust/copy_index.o \
 	src/trust/definition_size.o \
 	src/trust/hypertable.o \

@@ -463,6 +463,18 @@ my @attacks = (
 		]
 	} [ '', 'false' ], [ ', concurrently', 'true' ]),
 	[
+		'an index of hers, of the table that the table is a partition of',
+		'CREATE SCHEMA safe; GRANT USAGE ON SCHEMA mal TO PUBLIC;'
+		  . ' CREATE TABLE safe.p (id bigint NOT NULL, x int) PARTITION BY RANGE (id); SET ROLE mallory;'
+		  . q{ CREATE FUNCTION mal.harmless(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1';}
+		  . ' CREATE TABLE mal.root (id bigint NOT NULL, x int) PARTITION BY LIST (x); CREATE INDEX ON mal.root (id) WHERE mal.harmless(1) = 1;'
+		  . ' RESET ROLE; ALTER TABLE mal.root ATTACH PARTITION safe.p FOR VALUES IN (1)',
+		'CREATE OR REPLACE FUNCTION mal.harmless(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM mal.trap(60); RETURN 1; END$$',
+		'',
+		q{SELECT ext.flake_create_partitions('safe.p', '1 day', '2025-01-01Z', '2025-01-03Z')},
+		'0A000'
+	],
+	[
 		'the name of an array type, migrated',
 		'SELECT 1',
 		'CREATE TYPE mal.e AS ENUM (\'a\'); CREATE TABLE mal.t (id serial); CREATE VIEW mal.v AS SELECT id, CAST(\'{a}\' AS mal.e[]) AS d FROM mal.t',

@@ -529,6 +529,19 @@ foreach my $case (
 		q(format('CREATE FUNCTION hers.takes(written.a) RETURNS int BEGIN ATOMIC SELECT length(%L); END', repeat('x', 1500000)))
 	],
 	[
+		'view hers\.long', 'VIEW hers.of_long, hers.long',
+		q(format('CREATE VIEW hers.long AS SELECT %L AS x; CREATE VIEW hers.of_long AS SELECT id, (SELECT x FROM hers.long) FROM written.a', repeat('x', 5000000)))
+	],
+	[
+		'function hers\.defaulted\(bigint,text\)', 'VIEW hers.calls; DROP FUNCTION hers.defaulted',
+		q(format('CREATE FUNCTION hers.defaulted(bigint, text DEFAULT %L) RETURNS int LANGUAGE sql AS $a$SELECT 1$a$; CREATE VIEW hers.calls AS SELECT hers.defaulted(id) FROM written.a', repeat('x', 1500000)))
+	],
+	[
+		'table hers\.missing', 'TABLE hers.missing',
+		q(format('CREATE TABLE hers.missing (id int REFERENCES written.a); INSERT INTO hers.missing VALUES (NULL); ALTER TABLE hers.missing %s',
+		(SELECT string_agg(format($a$ADD c%s text DEFAULT repeat('x', 500000)$a$, n), ', ') FROM generate_series(1, 10) AS n)))
+	],
+	[
 		'view hers\.noted', 'VIEW hers.noted',
 		q(format('COMMENT ON COLUMN hers.noted.id IS %L', repeat('x', 5000000)))
 	])
@@ -541,6 +554,32 @@ foreach my $case (
 	like($err, qr/ERROR:  0A000.*$what.*has a definition and comments of more than 4 MB/s, "flake_migrate(), $what is too long");
 	value($hers, "DROP $drop");
 }
+
+# or that are short
+foreach my $case (
+	[
+		'VIEW hers.equal',
+		q(SELECT format('CREATE VIEW hers.equal AS SELECT a.id FROM written.a, hers.wide AS w(%s)', string_agg('x', ', ')) FROM generate_series(1, 1600))
+	],
+	[
+		'VIEW hers.overloads; DROP SCHEMA overloaded CASCADE',
+		q(SELECT 'CREATE SCHEMA overloaded AUTHORIZATION mallory' UNION ALL
+		SELECT format('CREATE FUNCTION overloaded.f(%s) RETURNS int LANGUAGE sql AS $a$SELECT 1$a$', concat_ws(', ', a, b, c))
+		FROM unnest('{int,text,bigint,date,bool,uuid,json,jsonb,float8,numeric}'::text[]) AS a, unnest('{int,text,bigint,date,bool,uuid,json,jsonb,float8,numeric}'::text[]) AS b,
+		     unnest('{int,text,bigint,date,bool,uuid,json,jsonb,float8,numeric}'::text[]) AS c
+		UNION ALL SELECT 'CREATE VIEW hers.overloads AS SELECT id FROM written.a WHERE ' || string_agg('overloaded.f(id, id, id) > 0', ' AND ') FROM generate_series(1, 2200))
+	])
+{
+	my ($drop, $statements) = @$case;
+
+	value($superuser, 'GRANT CREATE ON DATABASE postgres TO mallory');
+	value($hers, "DO \$\$DECLARE s text; BEGIN FOR s IN $statements LOOP EXECUTE s; END LOOP; END\$\$");
+	my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+	like($err, qr/ERROR:  0A000.*rule _RETURN on view hers\.\w+ has many equal names/s, "flake_migrate(), a $drop that is short");
+	value($hers, "DROP $drop");
+}
+value($superuser, 'REVOKE CREATE ON DATABASE postgres FROM mallory');
+
 value($hers, q(
 DO $$BEGIN
 	FOR i IN 1 .. 6 LOOP
@@ -569,6 +608,27 @@ DO $$BEGIN EXECUTE format('COMMENT ON CONSTRAINT of_shard ON remarked.a IS %L', 
 ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_renumber('{77}', '{79}')));
 like($err, qr/ERROR:  0A000.*a comment of more than 8 kB. Such tables are remarked\.a\./s, 'flake_renumber(), too');
 like(code($superuser, q(SELECT count(*) FROM flake_renumber('{77}', '{79}', owners => '{alice}'))), qr/^none/, 'but not if her tables are left out');
+value($hers, q(ALTER TABLE remarked.a DROP CONSTRAINT of_shard, ALTER COLUMN id SET DEFAULT public.flake_id(87);
+DO $$BEGIN EXECUTE format('CREATE RULE r AS ON UPDATE TO remarked.a DO ALSO SELECT %L::text', repeat('x', 5000000)); END$$));
+($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_renumber('{87}', '{89}')));
+like($err, qr/ERROR:  0A000.*table remarked\.a has a definition and comments of more than 4 MB/s, 'flake_renumber(), a rule is too long');
+value($superuser, 'CREATE SCHEMA refers; CREATE TABLE refers.a (id bigint DEFAULT flake_id(88), a bigint REFERENCES remarked.a)');
+($out, $err) = ask($superuser, q(SELECT flake_create_shard(90, 'refers')));
+like($err, qr/ERROR:  0A000.*table remarked\.a has a definition and comments of more than 4 MB/s, 'flake_create_shard(), one of the table that a foreign key refers to');
+value($superuser, 'DROP TABLE refers.a, remarked.a; DROP SCHEMA refers, remarked');
+
+#
+# _flake_execute_steps(): what a role locks that may refer to one partition
+#
+
+new_schema('siblings', 'CREATE TABLE p (id bigint PRIMARY KEY) PARTITION BY RANGE (id); CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20); GRANT REFERENCES ON p1 TO mallory');
+value($hers, 'CREATE TABLE hers.refers (x bigint REFERENCES siblings.p1)');
+value($hers, q(BEGIN; SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}',
+ARRAY[['mallory'::regrole::oid::text, 'x', 'hers.refers'::regclass::oid::text, NULL]], false)));
+is(value($superuser, q(SELECT string_agg(DISTINCT relation::regclass::text, ' ') FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation::regclass::text LIKE 'siblings.%')),
+	'siblings.p1', 'no others, as PostgreSQL does');
+value($hers, 'ROLLBACK; DROP TABLE hers.refers');
 
 #
 # flake_migrate(): what nobody can look up beforehand

@@ -1,8 +1,13 @@
     -- Only the length of what is kept is read.  It may be kept compressed to little.
     -- What is short counts for nothing: it takes less time than to make the object.
-    WITH kept AS MATERIALIZED (
+    -- So does what is usual for a table: anybody has thousands of partitions.
+    WITH RECURSIVE object (class, id) AS (
+        SELECT u.class, u.id FROM unnest(classes, objects) AS u (class, id)
+        UNION
+        SELECT o.class, i.inhrelid FROM object o JOIN pg_inherits i ON i.inhparent = o.id WHERE o.class = 'pg_class'::regclass
+    ), kept AS MATERIALIZED (
         SELECT o.class, o.id, sum(k.bytes) AS bytes
-        FROM (SELECT DISTINCT u.class, u.id FROM unnest(classes, objects) AS u (class, id)) AS o
+        FROM object o
         CROSS JOIN LATERAL (
             SELECT octet_length(d.description) FROM pg_description d WHERE d.classoid = o.class AND d.objoid = o.id
             UNION ALL
@@ -13,6 +18,9 @@
             SELECT octet_length(t.tree::text)
             FROM pg_index i CROSS JOIN LATERAL (VALUES (i.indexprs), (i.indpred)) AS t (tree)
             WHERE o.class = 'pg_class'::regclass AND i.indexrelid = o.id
+            UNION ALL
+            SELECT greatest(@extschema@._flake_definition_size(c.oid, 4259840) - 65536, 0)
+            FROM pg_class c WHERE o.class = 'pg_class'::regclass AND c.oid = o.id AND c.relkind NOT IN ('i', 'I', 'S')
             UNION ALL
             SELECT octet_length(t.tree::text)
             FROM pg_class c CROSS JOIN LATERAL (VALUES (c.relpartbound), ((SELECT p.partexprs FROM pg_partitioned_table p WHERE p.partrelid = c.oid))) AS t (tree)
@@ -41,4 +49,4 @@
                 ELSE 'is the longest of several with long definitions and comments, which have more than 16 MB together and take long to read' END
     FROM kept k
     WHERE k.bytes > 4194304 OR (SELECT sum(s.bytes) FROM kept s) > 16777216
-    ORDER BY k.bytes DESC, k.class, k.id LIMIT 1
+    ORDER BY k.bytes DESC, k.class, k.id LIMIT 1;

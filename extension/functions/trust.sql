@@ -26,18 +26,44 @@ LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION @extschema@._flake_is_distributed(oid) IS
 'whether a table is one of Citus, whose rows are in other tables and on other nodes; for functions of flakeid; error: 0A000 if Citus has no list of them where it had it';
 
--- No name of the extension in it, so no need of a ticket.
+CREATE FUNCTION @extschema@._flake_definition_size(relation oid, up_to bigint)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'flake_definition_size'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_definition_size(oid, bigint) IS
+'the bytes that the defaults, checks, rules, policies, triggers and missing values of a relation have, uncompressed; more than up_to once there are more; for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_takes_long(tree pg_node_tree)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'flake_takes_long'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION @extschema@._flake_takes_long(pg_node_tree) IS
+'whether PostgreSQL takes seconds to write down a definition, or to read it again, as it has many columns of the same name, or calls functions or operators of which there are many of that name, or with long defaults; for functions of flakeid';
+
 CREATE FUNCTION @extschema@._flake_too_long(classes oid[], objects oid[], OUT object text, OUT what text)
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 SET jit = off
-AS $function$
+BEGIN ATOMIC
 \i bodies/too_long.sql
-$function$;
+END;
 
 COMMENT ON FUNCTION @extschema@._flake_too_long(oid[], oid[]) IS
-'the longest of objects, if what PostgreSQL keeps of its definition and comments has more than 4 MB, or that of all with more than 8 kB more than 16 MB together, and which of both; no row otherwise; for functions that read what others may have written, with tables locked';
+'the longest of objects, and of the tables that inherit from them, if what PostgreSQL keeps of its definition and comments has more than 4 MB, or that of all with more than 8 kB more than 16 MB together, and which of both; no row otherwise; for functions that read what others may have written, with tables locked';
+
+CREATE FUNCTION @extschema@._flake_refuse_long(ticket @extschema@._flake_ticket, relations oid[], hint text)
+RETURNS void
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $function$
+\i bodies/refuse_long.pgsql
+$function$;
+
+COMMENT ON FUNCTION @extschema@._flake_refuse_long(@extschema@._flake_ticket, oid[], text) IS
+'error: 0A000, with this hint, if one of these relations is _flake_too_long(); for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_view_maker(view oid, caller oid)
 RETURNS oid
@@ -85,35 +111,39 @@ BEGIN ATOMIC
         JOIN pg_catalog.pg_constraint k ON k.contype = 'f'::"char"
          AND (k.conrelid = a.attrelid AND a.attnum = ANY (k.conkey) OR k.confrelid = a.attrelid AND a.attnum = ANY (k.confkey))
     )
-    SELECT COALESCE(pg_catalog.array_agg(DISTINCT COALESCE(pg_catalog.pg_partition_root(l.other)::oid, l.other)), '{}'::oid[])
+    SELECT COALESCE(pg_catalog.array_agg(DISTINCT l.other), '{}'::oid[])
     FROM link l;
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_linked(oid, name) IS
-'the tables that foreign keys connect with a table through a column, of partitioned tables the topmost; for functions of flakeid';
+'the tables that foreign keys connect with a table through a column; for functions of flakeid';
 
 -- PostgreSQL plans queries of a table to check a foreign key, and evaluates what is
 -- constant in such expressions when it does.  What names nothing but PostgreSQL's
 -- own functions and operators, or flake_shard(), can be evaluated by anybody.
-CREATE FUNCTION @extschema@._flake_foreign_code(relation oid, role oid)
+CREATE FUNCTION @extschema@._flake_evaluated_code(relation oid, role oid, of_new_partition boolean)
 RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET jit = off
 BEGIN ATOMIC
     WITH RECURSIVE part_of (oid) AS (       -- pg_partition_tree() would lock them
-        SELECT _flake_foreign_code.relation
+        SELECT _flake_evaluated_code.relation
         UNION
         SELECT i.inhrelid
         FROM part_of
         JOIN pg_catalog.pg_class c ON c.oid = part_of.oid AND c.relkind = 'p'::"char"
         JOIN pg_catalog.pg_inherits i ON i.inhparent = c.oid
+    ), ancestor (oid) AS (
+        SELECT i.inhparent FROM pg_catalog.pg_inherits i WHERE i.inhrelid = _flake_evaluated_code.relation
+        UNION
+        SELECT i.inhparent FROM ancestor JOIN pg_catalog.pg_inherits i ON i.inhrelid = ancestor.oid
     ), foreigner AS (
         SELECT c.oid, c.relowner, r.is_ancestor
-        FROM (SELECT part_of.oid, false FROM part_of
+        FROM (SELECT part_of.oid, false FROM part_of WHERE NOT _flake_evaluated_code.of_new_partition
               UNION
-              SELECT a.relid::oid, true FROM pg_catalog.pg_partition_ancestors(_flake_foreign_code.relation) a) AS r (oid, is_ancestor)
+              SELECT ancestor.oid, true FROM ancestor) AS r (oid, is_ancestor)
         JOIN pg_catalog.pg_class c ON c.oid = r.oid
-        WHERE NOT @extschema@._flake_trusts(_flake_foreign_code.role, c.relowner)
+        WHERE NOT @extschema@._flake_trusts(_flake_evaluated_code.role, c.relowner)
     ), part (relation, classid, objid, objsubid) AS (
         SELECT i.indrelid, 'pg_catalog.pg_class'::regclass::oid, i.indexrelid, 0
         FROM pg_catalog.pg_index i
@@ -142,7 +172,8 @@ BEGIN ATOMIC
                              pg_catalog.pg_get_userbyid(f.relowner))
     FROM foreigner f
     JOIN part p ON p.relation = f.oid
-     AND (NOT f.is_ancestor OR p.objid = f.oid AND p.objsubid = 0)     -- of an ancestor, the partition key
+     -- of an ancestor, the partition key, and what comes down from it
+     AND (NOT f.is_ancestor OR p.objsubid = 0 AND p.classid IN ('pg_catalog.pg_class'::regclass::oid, 'pg_catalog.pg_constraint'::regclass::oid, 'pg_catalog.pg_attrdef'::regclass::oid))
     WHERE p.classid = 'pg_catalog.pg_policy'::regclass::oid      -- is executed, whatever it names
        OR EXISTS (
         SELECT FROM pg_catalog.pg_depend d
@@ -157,8 +188,18 @@ BEGIN ATOMIC
     ORDER BY f.oid, p.classid, p.objid LIMIT 1;
 END;
 
+COMMENT ON FUNCTION @extschema@._flake_evaluated_code(oid, oid, boolean) IS
+'what a role might execute of another that it does not trust when it makes a partition of a table, or a foreign key to or from it: an index, a check, a generated column or a partition key of an ancestor; for a foreign key also one of the table or of a partition, or a statistics object; null if there is none; for functions of flakeid';
+
+CREATE FUNCTION @extschema@._flake_foreign_code(relation oid, role oid)
+RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT @extschema@._flake_evaluated_code(relation, role, false);
+END;
+
 COMMENT ON FUNCTION @extschema@._flake_foreign_code(oid, oid) IS
-'what a role might execute of another that it does not trust when it makes a foreign key to or from a table: an index, a statistics object, a check, a generated column or a partition key, of the table or of a partition, or the partition key of an ancestor; null if there is none; for functions of flakeid';
+'_flake_evaluated_code() for a foreign key; for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_stranger(namespace oid, owner oid)
 RETURNS name

@@ -25,10 +25,13 @@
 #include "catalog/pg_policy.h"
 #include "catalog/pg_rewrite.h"
 #include "catalog/pg_trigger.h"
+#include "fmgr.h"
 #include "miscadmin.h"
 #include "trust/definition_size.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(flake_definition_size);
 
 #define MAX_COLUMNS		3
 
@@ -74,8 +77,9 @@ columns_size(HeapTuple row, TupleDesc desc, const AttrNumber *columns)
 	return size;
 }
 
-bool
-flake_definition_is_longer(Oid relation, Size bytes)
+/* The bytes that these take, or more than a limit. */
+static Size
+definition_size(Oid relation, Size bytes)
 {
 	Size		size = 0;
 
@@ -99,5 +103,22 @@ flake_definition_is_longer(Oid relation, Size bytes)
 		systable_endscan(scan);
 		table_close(catalog, AccessShareLock);
 	}
-	return size > bytes;
+	return size;
+}
+
+bool
+flake_definition_is_longer(Oid relation, Size bytes)
+{
+	return definition_size(relation, bytes) > bytes;
+}
+
+/*
+ * _flake_definition_size(relation oid, up_to bigint) returns bigint
+ *
+ * Once there are more than so many it ends.
+ */
+Datum
+flake_definition_size(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64((int64) definition_size(PG_GETARG_OID(0), Max(PG_GETARG_INT64(1), 0)));
 }

@@ -337,6 +337,24 @@ my %arguments = (
 			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
 		]
 	],
+	'_flake_takes_long(pg_node_tree)' => [
+		[
+			'(SELECT r.ev_action FROM pg_catalog.pg_rewrite r'
+			  . " WHERE r.ev_class OPERATOR(pg_catalog.=) pg_catalog.to_regclass('{s}.items'))"
+		]
+	],
+	'_flake_definition_size(oid, bigint)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", '1000000' ] ],
+	'_flake_evaluated_code(oid, oid, boolean)' =>
+	  [ [ "CAST('{s}.item' AS pg_catalog.regclass)", '10', 'true' ] ],
+	'_flake_refuse_long(_flake_ticket, oid[], text)' => [
+		map {
+			[
+				$_, "ARRAY[CAST('{s}.item' AS pg_catalog.regclass)]",
+				"'none'"
+			]
+		} @tickets
+	],
 	'_flake_too_long(oid[], oid[])' => [
 		[
 			"ARRAY[CAST('pg_catalog.pg_class' AS pg_catalog.regclass)]",

@@ -5,6 +5,7 @@ DECLARE
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     began pg_catalog.timestamptz := clock_timestamp();
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    too_long_hint CONSTANT pg_catalog.text := 'Change that, or leave out its owner with the argument "owners".';
     mints pg_catalog.jsonb;     -- defaults that mint from the generator
     checks pg_catalog.jsonb;    -- checks to be changed
     other_checks pg_catalog.text[];     -- others that read the shard
@@ -40,6 +41,8 @@ BEGIN
     SELECT r.mints, r.checks, r.other_checks, r.tables, r.schemas INTO mints, checks, other_checks, tables, schemas
     FROM @extschema@._flake_renumbered(generator, old_shards, new_shards, owners) AS r;
     LOOP
+        -- PostgreSQL cannot be canceled while it reads what a table has.
+        PERFORM @extschema@._flake_refuse_long(ticket, tables, too_long_hint);
         PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         IF dry_run THEN
             PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
@@ -68,6 +71,7 @@ BEGIN
             mints := now.mints;
             checks := now.checks;
             other_checks := now.other_checks;
+            PERFORM @extschema@._flake_refuse_long(ticket, now.tables, too_long_hint);
             EXIT WHEN now.tables = tables AND now.schemas = schemas;
             shard_in_use := NULL;
             RAISE SQLSTATE 'FL001';     -- undoes the locks

@@ -14,6 +14,7 @@ DECLARE
     were_free boolean := false;         -- the keys
     began pg_catalog.timestamptz := clock_timestamp();
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    too_long_hint CONSTANT pg_catalog.text := 'Change that, or drop what refers to it, and create it in the copy by hand.';
     -- for _flake_execute_steps()
     privileges pg_catalog.record;
     made pg_catalog.record;             -- triggers and foreign keys
@@ -70,6 +71,7 @@ BEGIN
 \i bodies/brief_waits.pgsql
 
     PERFORM @extschema@._flake_check_template(ticket, template, source, tables, sequences);
+    PERFORM @extschema@._flake_refuse_long(ticket, keys || named, too_long_hint);
 
     -- Defaults that name a table or sequence that is copied
     renamed := ARRAY(
@@ -115,6 +117,7 @@ BEGIN
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], copied, '{}'::oid[], made.inside, false);
     -- From now on code is executed only of owners who may lock these tables themselves.
     PERFORM @extschema@._flake_lock_trees(ticket, '{}'::oid[], false, keys, '{}'::oid[], clock_timestamp());
+    PERFORM @extschema@._flake_refuse_long(ticket, keys, too_long_hint);
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], copied, '{}'::oid[], last_steps, false);
     steps := @extschema@._flake_copy_statistics(ticket, source, target, target_oid, tables);
     PERFORM @extschema@._flake_execute_steps(ticket, schemas || ARRAY[source, target_oid], named, '{}'::oid[], steps, false);

@@ -1,7 +1,8 @@
 DECLARE
     definition pg_catalog.record;
     problem pg_catalog.record;
-    meaning pg_catalog.record;
+    result_types pg_catalog.oid[];
+    named pg_catalog.oid[];
     meant pg_catalog.text;
     retyped pg_catalog.int2[];  -- columns of relations, and of views, that get other types
     retyped_of pg_catalog.oid[];
@@ -27,9 +28,9 @@ BEGIN
                 HINT = 'Drop it before, and create it again afterwards.';
         END IF;
         BEGIN
-            SELECT r.result_types, r.named INTO meaning
+            SELECT r.result_types, r.named INTO result_types, named
             FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
-            meant := CASE WHEN meaning.named <> definition.named
+            meant := CASE WHEN named <> definition.named
                           THEN 'A name in its definition would come to mean something else.' END;
         EXCEPTION
             WHEN insufficient_privilege THEN
@@ -42,7 +43,7 @@ BEGIN
             SELECT FROM pg_index i
             CROSS JOIN LATERAL (SELECT u.opclass, row_number() OVER (ORDER BY u.n) AS n
                                 FROM unnest(i.indkey, i.indclass) WITH ORDINALITY AS u (attnum, opclass, n) WHERE u.attnum = 0) AS k
-            JOIN unnest(meaning.result_types) WITH ORDINALITY AS t (type, n) ON t.n = k.n
+            JOIN unnest(result_types) WITH ORDINALITY AS t (type, n) ON t.n = k.n
             JOIN pg_opclass o ON o.oid = k.opclass
             WHERE i.indexrelid = definition.object AND t.type = 'bigint'::regtype AND o.opcintype IN ('smallint'::regtype, 'int'::regtype)
               AND (NOT o.opcdefault
@@ -58,7 +59,7 @@ BEGIN
         -- so do other columns of a view
         SELECT retyped_of || array_agg(a.attrelid), retyped || array_agg(a.attnum), new_types || array_agg(t.type)
         INTO retyped_of, retyped, new_types
-        FROM unnest(meaning.result_types) WITH ORDINALITY AS t (type, n)
+        FROM unnest(result_types) WITH ORDINALITY AS t (type, n)
         JOIN pg_attribute a ON a.attrelid = definition.relation AND a.attnum = t.n AND a.atttypid <> t.type
         WHERE a.attrelid = ANY (views);
     END LOOP;

@@ -137,6 +137,22 @@ BEGIN
           FROM @extschema@._flake_migrate_reads(target::oid, coalesce(all_relations, '{}'), coalesce(views, '{}'), sequence.oid::oid) AS r) AS a (classes, ids)
     CROSS JOIN LATERAL @extschema@._flake_too_long(a.classes, a.ids) AS t;
     IF NOT FOUND THEN
+        SELECT format('The %s has many equal names of columns, functions or operators in its definition, or long defaults of functions, which take long to read.',
+                      pg_describe_object(d.class, d.id, 0)) AS detail,
+               'Change that, or drop it, before.' AS hint
+        INTO problem
+        FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, w.ev_action FROM pg_rewrite w WHERE w.ev_class = ANY (views)
+              UNION ALL
+              SELECT 'pg_class'::regclass, i.indexrelid, t.tree
+              FROM pg_index i CROSS JOIN LATERAL (VALUES (i.indexprs), (i.indpred)) AS t (tree) WHERE i.indrelid = ANY (all_relations)
+              UNION ALL
+              SELECT 'pg_constraint'::regclass, k.oid, k.conbin FROM pg_constraint k WHERE k.conrelid = ANY (all_relations)
+              UNION ALL
+              SELECT 'pg_statistic_ext'::regclass, x.oid, x.stxexprs FROM pg_statistic_ext x WHERE x.stxrelid = ANY (all_relations)) AS d (class, id, tree)
+        WHERE @extschema@._flake_takes_long(d.tree)
+        LIMIT 1;
+    END IF;
+    IF NOT FOUND THEN
         SELECT o.detail, o.hint INTO problem
         FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                         CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;

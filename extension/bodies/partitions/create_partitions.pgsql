@@ -56,6 +56,15 @@ BEGIN
             HINT = 'Give both to one role with ALTER TABLE ... OWNER TO.';
     END IF;
 
+    -- An index of another owner's table, of which this one is a partition, is on the new one, too.
+    SELECT @extschema@._flake_evaluated_code(parent::oid, of_parent.relowner, true) AS code INTO existing;
+    IF existing.code IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = format('cannot create partitions of "%s", which is itself a partition', of_parent.relname),
+            DETAIL = format('PostgreSQL would evaluate %s as role "%s".', existing.code, pg_get_userbyid(of_parent.relowner)),
+            HINT = 'Give both tables the same owner, or drop what would be evaluated.';
+    END IF;
+
     WHILE since < upto LOOP
         SELECT * INTO step FROM @extschema@._flake_partition_step(width, since, zone);
         first_id := @extschema@.flake_lower(step.since, layout);
