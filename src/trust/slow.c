@@ -89,9 +89,9 @@ measure_name(CalledName *name)
 static void
 add_call(Effort *effort, Oid catalog, Oid oid)
 {
-	Callee		callee = {.catalog = catalog, .oid = oid};
+	Callee		callee = {.catalog = catalog,.oid = oid};
 	bool		found;
-	CalledName	   *name = hash_search(effort->names, &callee, HASH_ENTER, &found);
+	CalledName *name = hash_search(effort->names, &callee, HASH_ENTER, &found);
 
 	if (!found)
 		measure_name(name);
@@ -175,7 +175,7 @@ Datum
 flake_takes_long(PG_FUNCTION_ARGS)
 {
 	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	HASHCTL		info = {.keysize = sizeof(Callee), .entrysize = sizeof(CalledName), .hcxt = CurrentMemoryContext};
+	HASHCTL		info = {.keysize = sizeof(Callee),.entrysize = sizeof(CalledName),.hcxt = CurrentMemoryContext};
 	Effort		effort = {0};
 
 	effort.names = hash_create("names in a definition", 64, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
