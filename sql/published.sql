@@ -167,6 +167,8 @@ FROM (SELECT bit, CASE WHEN code IS NOT NULL THEN code WHEN d.ts <> o.ts THEN 't
            attempt(format('SELECT flake_uuidv7_decode(%L)', id))
            LEFT JOIN LATERAL flake_uuidv7_decode(CASE WHEN code IS NULL THEN id END) AS d ON true) AS bits
 GROUP BY part ORDER BY min(bit);
+-- With debug_discard_caches on, this would take hours, and so would what follows.
+SET debug_discard_caches = 0;
 -- with counts of 32 bits that are given, the rest being 0: 20,000 ids of 14 milliseconds
 CREATE TEMPORARY TABLE npm AS
 SELECT i, ms, (lpad(to_hex(ms), 12, '0') || '7' || lpad(to_hex(seq >> 20), 3, '0') || to_hex(32768 | (seq >> 6 & 16383)) || lpad(to_hex(seq << 2 & 255), 2, '0') || '0000000000')::uuid AS id
@@ -187,6 +189,7 @@ SELECT count(DISTINCT id) AS ids, count(*) FILTER (WHERE id <> (1494574611::bigi
 FROM (SELECT node::bigint, n % 16383 AS count,
              flake_make('2000-01-01Z'::timestamptz + 530605914245317 * interval '1 us', node, n % 16383, 'pgactive') AS id
       FROM generate_series(1, 2) AS node, generate_series(1, 16383) AS n) AS ids;
+RESET debug_discard_caches;
 
 -- pgEdge snowflake, conversion.sql: columns that are serial or identities become its
 -- ids, the rows stay. What it does to a sequence is here done to the column.
