@@ -41,6 +41,25 @@ CREATE TABLE coded (id part_code);
 SELECT * FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
 ALTER TABLE coded ALTER id SET DEFAULT 'a';
 SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+-- also if that has the name of what mints, or is a cast
+CREATE SCHEMA alike;
+CREATE FUNCTION alike.flake_id(bigint) RETURNS bigint LANGUAGE sql RETURN -$1;
+CREATE TABLE negated (id bigint DEFAULT alike.flake_id(flake_id(0, 'part_id')));
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE negated;
+CREATE TYPE boxed AS (id bigint);
+CREATE FUNCTION alike.box(bigint) RETURNS boxed LANGUAGE sql RETURN ROW(-$1)::boxed;
+CREATE FUNCTION alike.unbox(boxed) RETURNS bigint LANGUAGE sql RETURN $1.id;
+CREATE CAST (bigint AS boxed) WITH FUNCTION alike.box(bigint);
+CREATE CAST (boxed AS bigint) WITH FUNCTION alike.unbox(boxed);
+CREATE TABLE negated (id bigint DEFAULT flake_id(0, 'part_id')::boxed::bigint);
+SELECT code, detail FROM attempt($$SELECT flake_rewind('part_id', 4)$$);
+DROP TABLE negated;
+DROP CAST (bigint AS boxed);
+DROP CAST (boxed AS bigint);
+DROP FUNCTION alike.flake_id, alike.box, alike.unbox;
+DROP TYPE boxed;
+DROP SCHEMA alike;
 -- nor are definitions read that it takes long to read
 DROP TABLE coded;
 CREATE PROCEDURE long_definition(definition text) LANGUAGE plpgsql AS $$

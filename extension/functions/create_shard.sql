@@ -72,7 +72,8 @@ BEGIN ATOMIC
         FROM relation r JOIN pg_catalog.pg_constraint k ON k.conrelid = r.oid AND NOT (k.contype = 'f'::"char" AND k.conparentid <> 0::oid)
         UNION ALL
         SELECT 'pg_catalog.pg_trigger'::regclass::oid, t.oid, 0, pg_catalog.format('%s trigger %I'::text, r.name, t.tgname),
-               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(t, '{"tgqual": null}'::jsonb))
+               pg_catalog.to_jsonb(pg_catalog.jsonb_populate_record(t, CASE WHEN pg_catalog.octet_length(t.tgargs) <= 8192 THEN '{"tgqual": null}'::jsonb
+                                                                            ELSE '{"tgqual": null, "tgargs": null}'::jsonb END))
         FROM relation r JOIN pg_catalog.pg_trigger t ON t.tgrelid = r.oid AND NOT t.tgisinternal
         UNION ALL
         SELECT 'pg_catalog.pg_statistic_ext'::regclass::oid, x.oid, 0, pg_catalog.format('%s statistics object %I'::text, r.name, x.stxname),
@@ -111,7 +112,8 @@ BEGIN ATOMIC
         tgrelid, tgparentid, tgconstrrelid, tgconstrindid, tgconstraint, tgattr, tgqual,
         stxrelid, stxnamespace, stxkeys, stxexprs}'::text[]) AS e (key, value)
     UNION ALL
-    SELECT i.object, 'comment'::text, d.description
+    -- of a long one, which may have become so meanwhile, the length
+    SELECT i.object, 'comment'::text, CASE WHEN pg_catalog.octet_length(d.description) <= 8192 THEN d.description ELSE pg_catalog.octet_length(d.description)::text END
     FROM item i JOIN pg_catalog.pg_description d ON d.classoid = i.class AND d.objoid = i.id AND d.objsubid = i.number
     UNION ALL
     SELECT l.object, 'privileges'::text, pg_catalog.format('%s %s %s %s'::text, e.grantor, e.grantee, e.privilege_type, e.is_grantable)

@@ -270,30 +270,21 @@ flake_settled_find(Generator *generator, int32 shard)
 	return result;
 }
 
-/* Who holds, and whether somebody wants to know. */
-typedef struct Asked
-{
-	const HolderInfo *holder;
-	bool		is_asked;
-} Asked;
-
 static void
-look_if_asked(Settled *settled, void *arg)
+note_any(Settled *settled, void *arg)
 {
-	Asked	   *asked = arg;
-
-	if (asked->holder->overflow ||
-		memcmp(&settled->key, &asked->holder->key, sizeof(FlakeKey)) == 0)
-		asked->is_asked = true;
+	*(bool *) arg = true;
 }
 
 bool
 flake_settled_is_asked(const HolderInfo *holder)
 {
-	Asked		asked = {.holder = holder};
+	bool		any = false;
 
-	flake_shmem_each_settled(look_if_asked, &asked);
-	return asked.is_asked;
+	if (!holder->overflow)
+		return flake_shmem_has_settled(&holder->key);
+	flake_shmem_each_settled(note_any, &any);
+	return any;
 }
 
 /* The greatest bound that was found for a generator. */

@@ -189,6 +189,24 @@ flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg)
 	FLAKE_END_LOCKED();
 }
 
+bool
+flake_shmem_has_settled(const FlakeKey *key)
+{
+	bool		result;
+
+	flake_shmem_attach();
+	FLAKE_TRY_LOCKED();
+	{
+		Settled    *settled = dshash_find(flake_settled_table, key, false);
+
+		result = settled != NULL;
+		if (result)
+			dshash_release_lock(flake_settled_table, settled);
+	}
+	FLAKE_END_LOCKED();
+	return result;
+}
+
 static void
 forget_settled(Settled *settled, void *arg)
 {

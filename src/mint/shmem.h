@@ -43,6 +43,9 @@ extern void flake_shmem_each_horizon(FlakeHorizonVisitor visit, void *arg);
 typedef void (*FlakeSettledVisitor) (Settled *settled, void *arg);
 extern void flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg);
 
+/* Whether that was asked of this key. */
+extern bool flake_shmem_has_settled(const FlakeKey *key);
+
 /*
  * Forgets the bounds of a generator whose ids go back, or belong to another
  * database.  Nobody asks for one meanwhile.

@@ -50,6 +50,7 @@
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -96,11 +97,34 @@ list_shards(const OwnTable *table, Oid sequence)
 	return shards;
 }
 
+/* The keys of generators, in order. */
+typedef struct Keys
+{
+	Oid		   *keys;
+	int			count;
+} Keys;
+
 static void
 close_slot_of(Slot *slot, void *arg)
 {
-	if (slot->key.generator == *(const Oid *) arg)
+	const Keys *keys = arg;
+
+	if (bsearch(&slot->key.generator, keys->keys, keys->count, sizeof(Oid), oid_cmp) != NULL)
 		(void) flake_slot_close(slot);
+}
+
+/* Closes the slots of generators, in one pass over all that there are. */
+static void
+close_slots(List *targets)
+{
+	Keys		keys = {.keys = palloc(Max(list_length(targets), 1) * sizeof(Oid))};
+	ListCell   *lc;
+
+	foreach(lc, targets)
+		keys.keys[keys.count++] = ((Target *) lfirst(lc))->key;
+	qsort(keys.keys, keys.count, sizeof(Oid), oid_cmp);
+	flake_shmem_each_slot(close_slot_of, &keys);
+	pfree(keys.keys);
 }
 
 /* Closes a slot, and notes its last value. */
@@ -241,6 +265,7 @@ open_horizons(List *targets)
 	{
 		Target	   *target = lfirst(lc);
 
+		CHECK_FOR_INTERRUPTS();
 		if (!open_horizon(target))
 			return target;
 	}
@@ -355,7 +380,7 @@ detach_shard(Target *target, int32 shard, const OwnTable *states, Oid function)
 	flake_shard_write_state(target->sequence, shard, &state, function);
 }
 
-/* Detaches all shards of a generator, which is locked, also for opening. */
+/* Detaches all shards of a generator, which is locked, also for opening, but for open slots. */
 static void
 detach_target(Target *target, const OwnTable *states, Oid function)
 {
@@ -375,7 +400,6 @@ detach_target(Target *target, const OwnTable *states, Oid function)
 			detach_shard(target, shard, states, function);
 	}
 	flake_shard_write_state(target->sequence, FLAKE_OTHER_SHARDS, &others, function);
-	flake_shmem_each_slot(close_slot_of, &target->key);
 }
 
 /*
@@ -431,15 +455,25 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
 	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
 	foreach(lc, targets)
+	{
+		CHECK_FOR_INTERRUPTS();
 		warn_if_restored(lfirst(lc), &states);
+	}
 	foreach(lc, targets)
+	{
+		CHECK_FOR_INTERRUPTS();
 		(void) flake_shard_lock(((Target *) lfirst(lc))->sequence, FLAKE_OPENING,
 								FLAKE_CHANGE_STATE, true);
+	}
 
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();
 	foreach(lc, targets)
+	{
+		CHECK_FOR_INTERRUPTS();
 		detach_target(lfirst(lc), &states, function);
+	}
+	close_slots(targets);
 	flake_own_table_close(&leases);
 	flake_own_table_close(&states);
 	MemoryContextDelete(turn_context);

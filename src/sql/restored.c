@@ -97,10 +97,14 @@ flake_accept_restore(PG_FUNCTION_ARGS)
 	PreventCommandIfParallelMode("flake_accept_restore()");
 	foreach(lc, flake_generator_list(function))
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!accept_restore_of(lfirst_oid(lc), function, false))
 			in_use = lappend_oid(in_use, lfirst_oid(lc));
 	}
 	foreach(lc, in_use)
+	{
+		CHECK_FOR_INTERRUPTS();
 		(void) accept_restore_of(lfirst_oid(lc), function, true);
+	}
 	PG_RETURN_VOID();
 }

@@ -295,6 +295,7 @@ flake_holders_of_database(PG_FUNCTION_ARGS)
 		int64		from = info->above + 1;
 		TimestampTz from_time = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		if (!info->overflow)
 		{
 			sequence = flake_generator_sequence(info->key.generator, function);

@@ -142,6 +142,7 @@ flake_stat_slots(PG_FUNCTION_ARGS)
 		int64		minted = (int64) pg_atomic_read_u64(&slot->minted);
 		int			i = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		if (previous == NULL || previous->key.generator != slot->key.generator)
 		{
 			sequence = flake_generator_sequence(slot->key.generator,

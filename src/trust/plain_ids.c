@@ -11,6 +11,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -108,6 +109,7 @@ flake_gets_plain_ids(Relation rel, AttrNumber attribute, Oid function, Size long
 		else if (IsA(calls.topmost, CoerceToDomain))
 			calls.topmost = (Node *) ((CoerceToDomain *) calls.topmost)->arg;
 		else if (IsA(calls.topmost, FuncExpr) &&
+				 ((FuncExpr *) calls.topmost)->funcid < FirstNormalObjectId &&
 				 (((FuncExpr *) calls.topmost)->funcformat == COERCE_IMPLICIT_CAST ||
 				  ((FuncExpr *) calls.topmost)->funcformat == COERCE_EXPLICIT_CAST))
 			calls.topmost = linitial(((FuncExpr *) calls.topmost)->args);
@@ -116,9 +118,11 @@ flake_gets_plain_ids(Relation rel, AttrNumber attribute, Oid function, Size long
 	}
 	if (calls.topmost != NULL && IsA(calls.topmost, FuncExpr))
 	{
-		char	   *name = get_func_name(((FuncExpr *) calls.topmost)->funcid);
+		Oid			called = ((FuncExpr *) calls.topmost)->funcid;
+		char	   *name = get_func_name(called);
 
 		if (name == NULL ||
+			getExtensionOfObject(ProcedureRelationId, called) != calls.extension ||
 			(strcmp(name, "flake_id") != 0 && strcmp(name, "flake_sibling") != 0 &&
 			 strcmp(name, "flake_uuidv7") != 0))
 			calls.topmost = NULL;

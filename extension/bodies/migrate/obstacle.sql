@@ -207,7 +207,8 @@
             WHEN 'pg_proc'::regclass THEN EXISTS (
                 SELECT FROM pg_proc p       -- not if only an argument or the result has the type
                 WHERE p.oid = d.objid
-                  AND concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid|resulttype) %s ', row_type.type))
+                  AND CASE WHEN octet_length(p.prosqlbody::text) > 4194304 OR octet_length(p.proargdefaults::text) > 4194304 THEN true      -- since it was measured
+                           ELSE concat(p.prosqlbody, p.proargdefaults) ~ format(':(consttype|row_typeid|resulttype) %s ', row_type.type) END)
             WHEN 'pg_class'::regclass THEN EXISTS (SELECT FROM pg_class c WHERE c.oid = d.objid AND c.relkind IN ('i', 'I'))
             ELSE d.classid IN ('pg_attrdef'::regclass, 'pg_constraint'::regclass, 'pg_policy'::regclass, 'pg_trigger'::regclass,
                                'pg_statistic_ext'::regclass, 'pg_publication_rel'::regclass) END

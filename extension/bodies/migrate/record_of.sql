@@ -18,5 +18,6 @@
     LEFT JOIN pg_policy y ON u.classid = 'pg_policy'::regclass AND y.oid = u.objid
     -- A tree is searched as text before it is read, which cannot be canceled.
     WHERE EXISTS (SELECT FROM (VALUES (w.ev_action), (w.ev_qual), (p.prosqlbody), (y.polqual), (y.polwithcheck)) AS t (tree)
-                  WHERE CASE WHEN position(':varattno 0 :vartype 2249 ' IN t.tree::text) > 0 THEN @extschema@._flake_has_record(t.tree) END)
+                  WHERE CASE WHEN octet_length(t.tree::text) > 4194304 THEN true      -- since it was measured
+                             WHEN position(':varattno 0 :vartype 2249 ' IN t.tree::text) > 0 THEN @extschema@._flake_has_record(t.tree) END)
     ORDER BY object LIMIT 1;
