@@ -19,7 +19,7 @@
             FROM pg_index i CROSS JOIN LATERAL (VALUES (i.indexprs), (i.indpred)) AS t (tree)
             WHERE o.class = 'pg_class'::regclass AND i.indexrelid = o.id
             UNION ALL
-            SELECT greatest(@extschema@._flake_definition_size(c.oid, 4259840) - 65536, 0)
+            SELECT greatest(@extschema@._flake_definition_size(c.oid, 4259840::bigint) - 65536, 0)
             FROM pg_class c WHERE o.class = 'pg_class'::regclass AND c.oid = o.id AND c.relkind NOT IN ('i', 'I', 'S')
             UNION ALL
             SELECT octet_length(t.tree::text)
