@@ -192,7 +192,7 @@ flake_shmem_each_settled(FlakeSettledVisitor visit, void *arg)
 bool
 flake_shmem_has_settled(const FlakeKey *key)
 {
-	bool		result;
+	bool		result = false;
 
 	flake_shmem_attach();
 	FLAKE_TRY_LOCKED();
