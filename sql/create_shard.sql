@@ -304,6 +304,20 @@ SET client_min_messages = warning;
 DROP SCHEMA forms, forms_1 CASCADE;
 RESET client_min_messages;
 
+-- Long comments, and arguments of triggers, are not compared whole
+CREATE SCHEMA noted;
+CREATE TABLE noted.item (id bigint);
+CREATE TRIGGER t BEFORE UPDATE ON noted.item FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger();
+DO $$BEGIN EXECUTE format('COMMENT ON TABLE noted.item IS %L', repeat('x', 9000)); END$$;
+SELECT object, value FROM _flake_traits('noted'::regnamespace) WHERE trait = 'comment';
+SELECT count(*) FROM _flake_traits('noted'::regnamespace) WHERE trait = 'tgargs';
+DO $$BEGIN
+    EXECUTE format('CREATE OR REPLACE TRIGGER t BEFORE UPDATE ON noted.item FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger(%L)', repeat('x', 9000));
+END$$;
+SELECT value IS NULL AS left_out FROM _flake_traits('noted'::regnamespace) WHERE trait = 'tgargs';
+DROP TABLE noted.item;
+DROP SCHEMA noted;
+
 -- A table of an extension is not copied, and neither are its indexes
 CREATE SCHEMA has_other;
 CREATE TABLE has_other.of_extension (id int PRIMARY KEY);

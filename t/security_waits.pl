@@ -552,6 +552,13 @@ foreach my $case (
 	value($hers, "DO \$\$BEGIN EXECUTE $create; END\$\$");
 	my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
 	like($err, qr/ERROR:  0A000.*$what.*has a definition and comments of more than 4 MB/s, "flake_migrate(), $what is too long");
+
+	# It can become so after it was measured.
+	like(value($superuser, q(SELECT _flake_record_of(ARRAY['written.a'::regclass::oid], '{}'))), qr/^function hers\.reads/, 'and is not read for rows')
+	  if $drop =~ /reads/;
+	like(value($superuser, q(SELECT detail FROM _flake_obstacle('written.a'::regclass, 'id', ARRAY['written.a'::regclass::oid], '{id}', '{}', NULL, false))),
+		qr/^The function hers\.takes/, 'and is not read for the row type')
+	  if $drop =~ /takes/;
 	value($hers, "DROP $drop");
 }
 
@@ -578,6 +585,15 @@ foreach my $case (
 	like($err, qr/ERROR:  0A000.*rule _RETURN on view hers\.\w+ has many equal names/s, "flake_migrate(), a $drop that is short");
 	value($hers, "DROP $drop");
 }
+
+# Namesakes that are not in the function's schema are nobody's business.
+value($hers, q(CREATE SCHEMA elsewhere; DO $$BEGIN
+	EXECUTE format('CREATE FUNCTION elsewhere.lower(text, text DEFAULT %L) RETURNS text LANGUAGE sql AS $a$SELECT $1$a$', repeat('x', 1500000));
+END$$));
+value($superuser, 'CREATE VIEW written.lowers AS SELECT id, ' . join(', ', map { "lower(n::text) AS l$_" } 1 .. 10) . ' FROM written.a');
+like(code($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5, dry_run => true))), qr/^none/, 'flake_migrate() goes on beside functions of the same name elsewhere');
+value($superuser, 'DROP VIEW written.lowers');
+value($hers, 'DROP FUNCTION elsewhere.lower; DROP SCHEMA elsewhere');
 value($superuser, 'REVOKE CREATE ON DATABASE postgres FROM mallory');
 
 value($hers, q(
@@ -629,6 +645,12 @@ ARRAY[['mallory'::regrole::oid::text, 'x', 'hers.refers'::regclass::oid::text, N
 is(value($superuser, q(SELECT string_agg(DISTINCT relation::regclass::text, ' ') FROM pg_locks WHERE mode = 'ShareRowExclusiveLock' AND relation::regclass::text LIKE 'siblings.%')),
 	'siblings.p1', 'no others, as PostgreSQL does');
 value($hers, 'ROLLBACK; DROP TABLE hers.refers');
+
+# A session's first definition says so, too, if it would mean nothing.
+new_schema('narrow', q(CREATE FUNCTION f(int) RETURNS int LANGUAGE sql IMMUTABLE RETURN $1;
+CREATE TABLE a (id serial PRIMARY KEY, CHECK (narrow.f(id) > 0))));
+(undef, undef, $err) = $node->psql('postgres', q(SELECT flake_migrate('narrow.a', 'id', 5)));
+like($err, qr/DETAIL:  PostgreSQL would say: function narrow\.f\(bigint\) does not exist/, 'flake_migrate(), what would be an error');
 
 #
 # flake_migrate(): what nobody can look up beforehand

@@ -16,6 +16,7 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
+#include "access/htup_details.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "fmgr.h"
@@ -45,13 +46,14 @@ typedef struct Effort
 	double		default_bytes;
 } Effort;
 
-/* What one call takes. */
+/* What is called: a function, or an operator. */
 typedef struct Callee
 {
-	Oid			catalog;		/* of functions or of operators */
+	Oid			catalog;
 	Oid			oid;
 } Callee;
 
+/* What one call of it takes. */
 typedef struct CalledName
 {
 	Callee		callee;			/* key */
@@ -59,31 +61,57 @@ typedef struct CalledName
 	Size		default_bytes;
 } CalledName;
 
+/*
+ * Others of the name count only in the same schema, which is written before the name:
+ * anybody can have them elsewhere.
+ */
 static void
-measure_name(CalledName *name)
+measure_function(CalledName *name)
 {
-	bool		is_function = name->callee.catalog == ProcedureRelationId;
-	char	   *text = is_function ? get_func_name(name->callee.oid) : get_opname(name->callee.oid);
+	char	   *text = get_func_name(name->callee.oid);
+	Oid			schema = get_func_namespace(name->callee.oid);
 	CatCList   *list;
 
-	name->candidates = 0;
-	name->default_bytes = 0;
 	if (text == NULL)
 		return;
-	list = SearchSysCacheList1(is_function ? PROCNAMEARGSNSP : OPERNAMENSP,
-							   CStringGetDatum(text));
-	name->candidates = list->n_members;
-	for (int i = 0; is_function && i < list->n_members; i++)
+	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(text));
+	for (int i = 0; i < list->n_members; i++)
 	{
+		HeapTuple	row = &list->members[i]->tuple;
 		bool		isnull;
-		Datum		defaults = SysCacheGetAttr(PROCNAMEARGSNSP, &list->members[i]->tuple,
-											   Anum_pg_proc_proargdefaults, &isnull);
+		Datum		defaults;
 
 		CHECK_FOR_INTERRUPTS();
+		if (((Form_pg_proc) GETSTRUCT(row))->pronamespace != schema)
+			continue;
+		name->candidates++;
+		defaults = SysCacheGetAttr(PROCNAMEARGSNSP, row, Anum_pg_proc_proargdefaults, &isnull);
 		if (!isnull)
 			name->default_bytes = Max(name->default_bytes, toast_raw_datum_size(defaults));
 	}
 	ReleaseSysCacheList(list);
+}
+
+static void
+measure_operator(CalledName *name)
+{
+	HeapTuple	row = SearchSysCache1(OPEROID, ObjectIdGetDatum(name->callee.oid));
+	Form_pg_operator form;
+	CatCList   *list;
+
+	if (!HeapTupleIsValid(row))
+		return;
+	form = (Form_pg_operator) GETSTRUCT(row);
+	list = SearchSysCacheList1(OPERNAMENSP, NameGetDatum(&form->oprname));
+	for (int i = 0; i < list->n_members; i++)
+	{
+		Form_pg_operator other = (Form_pg_operator) GETSTRUCT(&list->members[i]->tuple);
+
+		if (other->oprnamespace == form->oprnamespace)
+			name->candidates++;
+	}
+	ReleaseSysCacheList(list);
+	ReleaseSysCache(row);
 }
 
 static void
@@ -94,7 +122,14 @@ add_call(Effort *effort, Oid catalog, Oid oid)
 	CalledName *name = hash_search(effort->names, &callee, HASH_ENTER, &found);
 
 	if (!found)
-		measure_name(name);
+	{
+		name->candidates = 0;
+		name->default_bytes = 0;
+		if (catalog == ProcedureRelationId)
+			measure_function(name);
+		else
+			measure_operator(name);
+	}
 	effort->candidates += name->candidates;
 	effort->default_bytes += name->default_bytes;
 }
