@@ -62,7 +62,7 @@ SELECT layout, horizon > flake_uuidv7_head((SELECT id FROM minted ORDER BY id DE
 FROM flake_generators WHERE generator = 'flake_default_uuidv7'::regclass;
 SELECT * FROM flake_layout_info('uuidv7');
 SELECT pg_sleep(0.01);
-SELECT count(*) FILTER (WHERE id <= flake_settled_uuidv7()) AS settled, count(*) AS all,
+SELECT count(*) FILTER (WHERE id <= (SELECT flake_settled_uuidv7())) AS settled, count(*) AS all,
        flake_uuidv7_head(flake_settled_uuidv7()) = flake_settled('flake_default_uuidv7') AS same FROM minted;
 BEGIN;
 SELECT flake_uuidv7(5) AS id \gset

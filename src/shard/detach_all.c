@@ -50,7 +50,6 @@
 #include "storage/lmgr.h"
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
-#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -97,34 +96,17 @@ list_shards(const OwnTable *table, Oid sequence)
 	return shards;
 }
 
-/* The keys of generators, in order. */
-typedef struct Keys
-{
-	Oid		   *keys;
-	int			count;
-} Keys;
-
-static void
-close_slot_of(Slot *slot, void *arg)
-{
-	const Keys *keys = arg;
-
-	if (bsearch(&slot->key.generator, keys->keys, keys->count, sizeof(Oid), oid_cmp) != NULL)
-		(void) flake_slot_close(slot);
-}
-
-/* Closes the slots of generators, in one pass over all that there are. */
+/* Closes the slots of generators. */
 static void
 close_slots(List *targets)
 {
-	Keys		keys = {.keys = palloc(Max(list_length(targets), 1) * sizeof(Oid))};
+	List	   *keys = NIL;
 	ListCell   *lc;
 
 	foreach(lc, targets)
-		keys.keys[keys.count++] = ((Target *) lfirst(lc))->key;
-	qsort(keys.keys, keys.count, sizeof(Oid), oid_cmp);
-	flake_shmem_each_slot(close_slot_of, &keys);
-	pfree(keys.keys);
+		keys = lappend_oid(keys, ((Target *) lfirst(lc))->key);
+	flake_shard_close_all(keys);
+	list_free(keys);
 }
 
 /* Closes a slot, and notes its last value. */

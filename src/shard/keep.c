@@ -71,17 +71,9 @@ close_one(Slot *slot, void *arg)
 }
 
 static void
-close_written_slot(Slot *slot, void *arg)
-{
-	const WrittenShard *written = arg;
-
-	if (slot->key.generator == written->key)
-		(void) flake_slot_close(slot);
-}
-
-static void
 close_written(void)
 {
+	List	   *keys = NIL;		/* of generators */
 	ListCell   *lc;
 
 	if (!all_are_written && written_shards == NIL)
@@ -91,17 +83,22 @@ close_written(void)
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();
 	if (all_are_written)
+	{
 		flake_shmem_each_slot(close_one, NULL);
+		return;
+	}
 	foreach(lc, written_shards)
 	{
 		WrittenShard *written = lfirst(lc);
 
 		CHECK_FOR_INTERRUPTS();
 		if (written->shard == FLAKE_OTHER_SHARDS)
-			flake_shmem_each_slot(close_written_slot, written);
+			keys = lappend_oid(keys, written->key);
 		else
 			flake_shmem_visit_slot(written->key, written->shard, close_one, NULL);
 	}
+	flake_shard_close_all(keys);
+	list_free(keys);
 }
 
 static void

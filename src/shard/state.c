@@ -39,7 +39,10 @@
 #include "access/stratnum.h"
 #include "access/xact.h"
 #include "compat.h"
+#include "mint/entry.h"
 #include "mint/generator.h"
+#include "mint/shmem.h"
+#include "mint/slot.h"
 #include "miscadmin.h"
 #include "shard/state.h"
 #include "storage/lock.h"
@@ -47,6 +50,7 @@
 #include "trust/own_table.h"
 #include "trust/own_table_rows.h"
 #include "trust/relation.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -306,4 +310,39 @@ flake_shard_write_backfilled(Oid sequence, int32 shard, int64 id, Oid function)
 	}
 	flake_own_table_close(&states);
 	return row != NULL;
+}
+
+/* The keys of generators, in order. */
+typedef struct Keys
+{
+	Oid		   *keys;
+	int			count;
+} Keys;
+
+static void
+close_slot_of(Slot *slot, void *arg)
+{
+	const Keys *keys = arg;
+
+	if (bsearch(&slot->key.generator, keys->keys, keys->count, sizeof(Oid), oid_cmp) != NULL)
+		(void) flake_slot_close(slot);
+}
+
+void
+flake_shard_close_all(const List *generators)
+{
+	Keys		keys;
+	const ListCell *lc;
+
+	if (generators == NIL)
+		return;
+	keys.keys = palloc(list_length(generators) * sizeof(Oid));
+	keys.count = 0;
+	foreach(lc, generators)
+		keys.keys[keys.count++] = lfirst_oid(lc);
+	qsort(keys.keys, keys.count, sizeof(Oid), oid_cmp);
+
+	/* There may be many generators, and many slots: hence one pass for all. */
+	flake_shmem_each_slot(close_slot_of, &keys);
+	pfree(keys.keys);
 }

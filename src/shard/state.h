@@ -82,6 +82,9 @@ extern void flake_shard_write_state(Oid sequence, int32 shard, const ShardState 
  */
 extern bool flake_shard_write_backfilled(Oid sequence, int32 shard, int64 id, Oid function);
 
+/* Closes the slots of all shards of generators, which are listed by their keys. */
+extern void flake_shard_close_all(const List *generators);
+
 /*
  * Sets up what finds the row of a shard, in this table or in that of leases,
  * which begin with the same columns.
