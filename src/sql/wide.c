@@ -110,7 +110,8 @@ flake_check_worker(char **value, void **extra, GucSource source)
 void
 flake_assign_worker(const char *value, void *extra)
 {
-	worker_is_known = value != NULL && parse_worker(value, worker);
+	/* Most sessions have none: they need not map more of the C library. */
+	worker_is_known = value != NULL && *value != '\0' && parse_worker(value, worker);
 }
 
 /* The six bytes of an interface's hardware address; NULL if it has none. */
