@@ -108,6 +108,7 @@ OBJS = \
 	src/trust/distributed.o \
 	src/trust/guard.o \
 	src/trust/lock_all.o \
+	src/trust/oid_set.o \
 	src/trust/lock_trees.o \
 	src/trust/search.o \
 	src/trust/search_newest.o \

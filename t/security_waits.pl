@@ -459,6 +459,34 @@ foreach my $table ('hidden.t', 'trees.keyless')
 	is(code($hers, "SELECT _flake_guard_relation(_flake_guard('public'), $oid, true)"), '42501', "or name: $table");
 }
 
+# Many tables that inherit from hers: they need not even be there.
+sub is_canceled_soon
+{
+	my ($session, $call, $what) = @_;
+	my $began = time();
+
+	value($session, q(SET statement_timeout = '1s'));
+	like(code($session, $call), qr/^(57014|none)/, "$what: it can be canceled");
+	cmp_ok(time() - $began, '<', 15, "$what: soon");
+	value($session, 'RESET statement_timeout');
+	return;
+}
+
+value($hers, 'CREATE TABLE hers.parent ()');
+value($superuser,
+	q(SET allow_system_table_mods = on; UPDATE pg_class SET relhassubclass = true WHERE oid = 'hers.parent'::regclass;
+	INSERT INTO pg_inherits SELECT 4000000000 + i, 'hers.parent'::regclass, 1, false FROM generate_series(1, 400000) AS i));
+is_canceled_soon($superuser, q(SELECT _flake_lock_trees(_flake_guard('public'), ARRAY['hers.parent'::regclass::oid], true, '{}', '{}', now())),
+	'many that inherit from a table of hers');
+value($superuser, q(DELETE FROM pg_inherits WHERE inhparent = 'hers.parent'::regclass; DROP TABLE hers.parent; RESET allow_system_table_mods));
+
+# Long arrays, which anybody can give
+is_canceled_soon($hers, q(SELECT _flake_guard_schemas(_flake_guard('public'), array_fill('public'::regnamespace::oid, ARRAY[10000000]))), 'many schemas');
+is_canceled_soon($hers,
+	q(SELECT _flake_rebind(_flake_guard('public'), (SELECT 'SELECT FROM pg_class WHERE ' || string_agg('relpages = ' || i, ' OR ') FROM generate_series(1, 20000) AS i),
+		array_fill(1::oid, ARRAY[4000000]), array_fill(1::int2, ARRAY[4000000]), array_fill('int8'::regtype::oid, ARRAY[4000000]))),
+	'many columns of other types');
+
 #
 # flake_migrate(): types of hers that are made of the row type, and a foreign key of hers
 #

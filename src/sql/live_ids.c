@@ -31,6 +31,7 @@
 #include "sql/live_ids.h"
 #include "sql/uuidv7.h"
 #include "trust/lock_all.h"
+#include "trust/oid_set.h"
 #include "trust/search.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -119,6 +120,7 @@ static bool
 are_all_heirs(const ToLock *table, Snapshot snapshot)
 {
 	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
+	HTAB	   *members = flake_oid_set(table->members);
 	bool		are_all = true;
 	ListCell   *lc;
 
@@ -127,6 +129,8 @@ are_all_heirs(const ToLock *table, Snapshot snapshot)
 		ScanKeyData key;
 		SysScanDesc scan;
 		HeapTuple	tuple;
+
+		CHECK_FOR_INTERRUPTS();
 
 		ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber,
 					F_OIDEQ, ObjectIdGetDatum(lfirst_oid(lc)));
@@ -138,10 +142,11 @@ are_all_heirs(const ToLock *table, Snapshot snapshot)
 
 			/* DETACH CONCURRENTLY: find_inheritance_children() leaves it out. */
 			are_all = form->inhdetachpending ||
-				list_member_oid(table->members, form->inhrelid);
+				flake_oid_set_has(members, form->inhrelid);
 		}
 		systable_endscan(scan);
 	}
+	hash_destroy(members);
 	table_close(pg_inherits, AccessShareLock);
 	return are_all;
 }

@@ -201,8 +201,10 @@ lock_schemas(Relation namespaces, const Oid *schemas, int count, TransactionId *
 	*writer = InvalidTransactionId;
 	for (int i = 0; i < count; i++)
 	{
-		bool		is_locked = lock_schema(schemas[i], i == 0);
+		bool		is_locked;
 
+		CHECK_FOR_INTERRUPTS();
+		is_locked = lock_schema(schemas[i], i == 0);
 		if (is_locked)
 			*writer = find_writer(namespaces, schemas[i]);
 		if (!is_locked || TransactionIdIsValid(*writer))
@@ -244,6 +246,7 @@ guard_schemas(Oid *schemas, int count)
 	}
 	for (int i = 0; i < count && !OidIsValid(missing); i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!lock_row(namespaces, schemas[i]))
 			missing = schemas[i];
 	}
@@ -331,6 +334,7 @@ flake_guard_schemas(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < count; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (get_namespace_name(schemas[i]) != NULL &&
 			flake_schema_aclcheck(schemas[i], GetUserId(), ACL_USAGE) != ACLCHECK_OK &&
 			flake_schema_aclcheck(schemas[i], GetUserId(), ACL_CREATE) != ACLCHECK_OK)

@@ -16,6 +16,7 @@
 #include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "trust/known.h"
 #include "trust/relation.h"
@@ -81,7 +82,10 @@ flake_look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count)
 					  NULL, count);
 	known = palloc(Max(*count, 1) * sizeof(Known));
 	for (int i = 0; i < *count; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		known[i] = look_at(DatumGetObjectId(oids[i]));
+	}
 	return known;
 }
 
@@ -101,8 +105,10 @@ flake_check_known(const Known *known, int count, Known (*look_at) (Oid oid),
 {
 	for (int i = 0; i < count; i++)
 	{
-		Known		now = look_at(known[i].oid);
+		Known		now;
 
+		CHECK_FOR_INTERRUPTS();
+		now = look_at(known[i].oid);
 		if (!is_same(&known[i], &now))
 			flake_changed_meanwhile(psprintf("%s \"%s\"", kind,
 											 known[i].name != NULL ? known[i].name : "?"));

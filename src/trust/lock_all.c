@@ -41,6 +41,7 @@
 #include "storage/lmgr.h"
 #include "storage/proc.h"
 #include "trust/lock_all.h"
+#include "trust/oid_set.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -54,10 +55,22 @@
 /* L3 */
 #define MAX_ROUNDS	5
 
+/* What is locked, for which of the list: hash key. */
+typedef struct Locked
+{
+	int32		item;			/* its number, or IN_REACH */
+	Oid			relation;
+} Locked;
+
+/* Instead of a number: it is locked with another one, or as one that others are locked with. */
+#define IN_REACH	(-1)
+
 /* A try to lock all. */
 typedef struct Try
 {
 	bool		may_wait;
+	HTAB	   *locked;			/* of Locked */
+	Oid			newest;			/* the relation that was locked last */
 	int64		left_us;		/* how long it may still wait (L2) */
 	Oid			busy;			/* if it fails, the relation in use */
 } Try;
@@ -73,46 +86,24 @@ flake_add_to_lock(List *all, Oid relation, LOCKMODE mode, Reach reach)
 	return lappend(all, item);
 }
 
-/* After the subtransaction that has locked them was undone. */
-static void
-forget_locked(List *all)
-{
-	ListCell   *lc;
-
-	foreach(lc, all)
-	{
-		ToLock	   *item = lfirst(lc);
-
-		list_free(item->locked);
-		item->locked = NIL;
-	}
-}
-
-static int
-count_locked(List *all)
-{
-	int			count = 0;
-	ListCell   *lc;
-
-	foreach(lc, all)
-		count += list_length(((ToLock *) lfirst(lc))->locked);
-	return count;
-}
-
-/* Whether it is locked with another one, or as one that others are locked with. */
 static bool
-is_in_reach(List *all, Oid relation)
+is_locked_for(const Try *try, int32 item, Oid relation)
 {
-	ListCell   *lc;
+	Locked		key = {.item = item,.relation = relation};
 
-	foreach(lc, all)
-	{
-		ToLock	   *item = lfirst(lc);
+	return hash_search(try->locked, &key, HASH_FIND, NULL) != NULL;
+}
 
-		if (item->reach != REACH_NONE && list_member_oid(item->locked, relation))
-			return true;
-	}
-	return false;
+static void
+note_locked(Try *try, const ToLock *item, Oid relation)
+{
+	Locked		key = {.item = item->number,.relation = relation};
+
+	(void) hash_search(try->locked, &key, HASH_ENTER, NULL);
+	key.item = IN_REACH;
+	if (item->reach != REACH_NONE)
+		(void) hash_search(try->locked, &key, HASH_ENTER, NULL);
+	try->newest = relation;
 }
 
 /* L2: false if it is not to be had in the time that is left, which gets less. */
@@ -170,22 +161,22 @@ lock_briefly(Oid relation, LOCKMODE mode, int64 *left_us)
 
 /* Tries to lock a relation for one of the list. */
 static bool
-try_relation(List *all, ToLock *item, Oid relation, Try *try)
+try_relation(const ToLock *item, Oid relation, Try *try)
 {
-	if (list_member_oid(item->locked, relation) ||
-		(item->reach == REACH_NONE && is_in_reach(all, relation)))
+	if (is_locked_for(try, item->number, relation) ||
+		(item->reach == REACH_NONE && is_locked_for(try, IN_REACH, relation)))
 		return true;
 	if (!ConditionalLockRelationOid(relation, item->mode) &&
 
 	/* With nothing locked, it can be waited for as long as it takes. */
-		((try->may_wait && count_locked(all) == 0) ||
+		((try->may_wait && hash_get_num_entries(try->locked) == 0) ||
 		 !lock_briefly(relation, item->mode, &try->left_us)))
 	{
 		try->busy = relation;
 		return false;
 	}
 	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
-		item->locked = lappend_oid(item->locked, relation);
+		note_locked(try, item, relation);
 	else
 		UnlockRelationOid(relation, item->mode);
 	return true;
@@ -193,9 +184,10 @@ try_relation(List *all, ToLock *item, Oid relation, Try *try)
 
 /* Tries to lock one of the list. */
 static bool
-try_item(List *all, ToLock *item, Try *try)
+try_item(ToLock *item, Try *try)
 {
 	List	   *found = list_make1_oid(item->relation);
+	HTAB	   *seen = NULL;	/* what is in found, once there are several */
 	bool		is_locked = true;
 	ListCell   *lc;
 
@@ -208,7 +200,7 @@ try_item(List *all, ToLock *item, Try *try)
 		CHECK_FOR_INTERRUPTS();
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
 			continue;
-		is_locked = try_relation(all, item, relation, try);
+		is_locked = try_relation(item, relation, try);
 		if (!is_locked)
 			break;
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relation)))
@@ -219,11 +211,21 @@ try_item(List *all, ToLock *item, Try *try)
 			 get_rel_relkind(relation) == RELKIND_PARTITIONED_TABLE))
 		{
 			List	   *children = find_inheritance_children(relation, NoLock);
+			ListCell   *child;
 
-			found = list_concat_unique_oid(found, children);
+			if (seen == NULL && children != NIL)
+				seen = flake_oid_set(found);
+			foreach(child, children)
+			{
+				CHECK_FOR_INTERRUPTS();
+				if (flake_oid_set_add(seen, lfirst_oid(child)))
+					found = lappend_oid(found, lfirst_oid(child));
+			}
 			list_free(children);
 		}
 	}
+	if (seen != NULL)
+		hash_destroy(seen);
 	list_free(found);
 	return is_locked;
 }
@@ -243,16 +245,16 @@ try_all(List *all, Try *try)
 		foreach(lc, all)
 		{
 			ToLock	   *item = lfirst(lc);
-			int			count = list_length(item->locked);
+			long		count = hash_get_num_entries(try->locked);
 
-			if (!try_item(all, item, try))
+			if (!try_item(item, try))
 				return item;
-			if (list_length(item->locked) > count)
+			if (hash_get_num_entries(try->locked) > count)
 				newest = item;
 		}
 	} while (newest != NULL && ++rounds < MAX_ROUNDS);	/* L3 */
 	if (newest != NULL)
-		try->busy = llast_oid(newest->locked);
+		try->busy = try->newest;
 	return newest;
 }
 
@@ -266,8 +268,13 @@ lock_in_round(List *all, Try *try, ToLock **item, StillAll is_all, void *arg)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
+	HASHCTL		control = {.keysize = sizeof(Locked),.entrysize = sizeof(Locked),.hcxt = context};
 	ToLock	   *volatile failed = NULL;
 	volatile bool is_done = false;
+
+	try->locked = hash_create("flakeid locked relations", 64, &control,
+							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	try->left_us = TRY_MS * INT64CONST(1000);
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
@@ -276,9 +283,8 @@ lock_in_round(List *all, Try *try, ToLock **item, StillAll is_all, void *arg)
 		if (*item != NULL)
 		{
 			LockRelationOid(try->busy, (*item)->mode);
-			(*item)->locked = list_make1_oid(try->busy);
+			note_locked(try, *item, try->busy);
 		}
-		try->left_us = TRY_MS * INT64CONST(1000);
 		failed = try_all(all, try);
 		is_done = failed == NULL && (is_all == NULL || is_all(arg));	/* L4 */
 	}
@@ -305,8 +311,7 @@ lock_in_round(List *all, Try *try, ToLock **item, StillAll is_all, void *arg)
 	}
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	if (!is_done)
-		forget_locked(all);
+	hash_destroy(try->locked);
 	*item = failed;
 	return is_done;
 }
@@ -316,7 +321,11 @@ flake_lock_all(List *all, bool may_wait, TimestampTz began, StillAll is_all, voi
 {
 	ToLock	   *item = NULL;
 	Try			try = {.may_wait = may_wait};
+	int32		number = 0;
+	ListCell   *lc;
 
+	foreach(lc, all)
+		((ToLock *) lfirst(lc))->number = number++;
 	while (!lock_in_round(all, &try, &item, is_all, arg))
 	{
 		if (item == NULL)

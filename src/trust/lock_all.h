@@ -32,7 +32,7 @@ typedef struct ToLock
 	Reach		reach;
 	List	   *members;		/* it and these, those that exist, when they
 								 * are locked */
-	List	   *locked;			/* what was locked for it */
+	int32		number;			/* in the list */
 } ToLock;
 
 /* The list, with a relation added. */

@@ -118,6 +118,7 @@ add_relations(List *all, ArrayType *array, Reach reach, LOCKMODE mode)
 
 	for (int i = 0; i < count; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (!SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relations[i])))
 			continue;
 		if (reach != REACH_NONE && !can_have_locked(relations[i], reach))

@@ -48,15 +48,14 @@ typedef struct Retyped
 static Oid
 new_type_of(const Retyped *retyped, Oid relation, AttrNumber attribute)
 {
-	Oid			type = InvalidOid;
-
-	for (int i = 0; i < retyped->count; i++)
+	for (int i = retyped->count - 1; i >= 0; i--)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (relation == DatumGetObjectId(retyped->relations[i]) &&
 			attribute == DatumGetInt16(retyped->attributes[i]))
-			type = DatumGetObjectId(retyped->types[i]);
+			return DatumGetObjectId(retyped->types[i]);
 	}
-	return type;
+	return InvalidOid;
 }
 
 static Oid	new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column);
@@ -461,6 +460,7 @@ flake_rebind(PG_FUNCTION_ARGS)
 	{
 		Oid			type = DatumGetObjectId(retyped.types[i]);
 
+		CHECK_FOR_INTERRUPTS();
 		if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),

@@ -330,7 +330,7 @@ lock_inheritors(Oid relation)
 		CHECK_FOR_INTERRUPTS();
 		locked = found;
 		found = find_all_inheritors(relation, AccessShareLock, NULL);
-	} while (list_difference_oid(found, locked) != NIL);
+	} while (!equal(found, locked));
 	return found;
 }
 
