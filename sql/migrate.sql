@@ -135,7 +135,7 @@ SELECT count(flake_migrate) FROM flake_migrate('shop.slow_one', 'id', 0, 'shop.s
 INSERT INTO shop.slow_one DEFAULT VALUES;
 SELECT flake_shard(max(id), flake_layout_of('shop.slow')) AS shard_of_largest FROM shop.slow_one;
 -- but those of a tick that lasts: refused at once, and said so
-SET statement_timeout = '20s';
+SET statement_timeout = '5min';
 SELECT flake_create_generator('shop.daily', 'ts:20 shard:13 seq:30 epoch=2020-01-01 unit=1d');
 CREATE TABLE shop.of_today (id bigint DEFAULT flake_id(1, 'shop.daily'));
 INSERT INTO shop.of_today DEFAULT VALUES;
@@ -175,7 +175,7 @@ SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.co
 \x off
 -- the tick that lasts, and one that does not
 UPDATE shop.clerks SET id = flake_id(0, 'shop.daily');
-SET statement_timeout = '20s';
+SET statement_timeout = '5min';
 SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.daily', dry_run => true)$$);
 SELECT code FROM attempt($$SELECT flake_migrate('shop.clerks', 'id', 0, 'shop.daily')$$);
 RESET statement_timeout;

@@ -32,15 +32,15 @@ AS 'MODULE_PATHNAME', 'flake_definition_size'
 LANGUAGE C STABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_definition_size(oid, bigint) IS
-'the bytes that the defaults, checks, rules, policies, triggers and missing values of a relation have, uncompressed; more than up_to once there are more; for functions of flakeid';
+'the bytes that the defaults, checks, rules, policies, triggers, and missing values and options of columns of a relation have, uncompressed; more than up_to once there are more; for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_takes_long(tree pg_node_tree)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'flake_takes_long'
-LANGUAGE C STABLE STRICT PARALLEL SAFE;
+LANGUAGE C STABLE STRICT PARALLEL SAFE COST 10000;
 
 COMMENT ON FUNCTION @extschema@._flake_takes_long(pg_node_tree) IS
-'whether PostgreSQL takes seconds to write down a definition, or to read it again, as it has many columns of the same name, or calls functions or operators of which there are many of that name, or with long defaults; for functions of flakeid';
+'whether PostgreSQL takes seconds to write down a definition, or to read it again, as it has many columns of the same name, refers often to many columns, calls functions or operators of which there are many of that name, or with long defaults, or groups or sorts often by what it selects, or as it has more than 4 MB; for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_too_long(classes oid[], objects oid[], OUT object text, OUT what text)
 RETURNS SETOF record
@@ -52,7 +52,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@._flake_too_long(oid[], oid[]) IS
-'the longest of objects, and of the tables that inherit from them, if what PostgreSQL keeps of its definition and comments has more than 4 MB, or that of all with more than 8 kB more than 16 MB together, and which of both; no row otherwise; for functions that read what others may have written, with tables locked';
+'the longest of objects, and of the tables that inherit from them, if what PostgreSQL keeps of its definition and comments has more than 4 MB, or that of all with more than 8 kB more than 16 MB together; or else one of which _flake_takes_long() is true; and what it has; no row otherwise; for functions that read what others may have written, with tables locked';
 
 CREATE FUNCTION @extschema@._flake_refuse_long(ticket @extschema@._flake_ticket, relations oid[], hint text)
 RETURNS void

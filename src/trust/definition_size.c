@@ -4,8 +4,9 @@
  *	  How much PostgreSQL reads to open a relation.
  *
  * Who opens a relation for the first time gets its defaults, also those of columns that
- * were added (attmissingval), checks, rules, policies and triggers along, and keeps them to the end of the session, whatever he wants of it.  He
- * cannot be canceled meanwhile.  Each can have a gigabyte, of which compression leaves a
+ * were added (attmissingval), checks, rules, policies and triggers along, and keeps them
+ * to the end of the session, whatever he wants of it.  Who copies it reads the options of
+ * its columns, too.  He cannot be canceled meanwhile.  Each can have a gigabyte, of which compression leaves a
  * few megabytes on disk.  So who opens anybody's relations looks at this before.
  *
  * Copyright (c) 2026, the flakeid developers
@@ -47,7 +48,7 @@ static const struct
 
 {
 	{AttributeRelationId, AttributeRelidNumIndexId, Anum_pg_attribute_attrelid,
-	{Anum_pg_attribute_attmissingval}, false},
+	{Anum_pg_attribute_attmissingval, Anum_pg_attribute_attoptions}, false},
 	{AttrDefaultRelationId, AttrDefaultIndexId, Anum_pg_attrdef_adrelid,
 	{Anum_pg_attrdef_adbin}, true},
 	{ConstraintRelationId, ConstraintRelidTypidNameIndexId, Anum_pg_constraint_conrelid,

@@ -96,7 +96,7 @@ remember(const Step *step, Known **relations, int *count)
 	if (!is_new_of(relation, step->role))
 		flake_changed_meanwhile(psprintf("relation \"%s\"", step->relation->relname));
 	*relations = repalloc(*relations, (*count + 1) * sizeof(Known));
-	(*relations)[(*count)++] = flake_look_at_relation(relation);
+	(*relations)[(*count)++] = flake_look_at(RELOID, relation);
 }
 
 /* A relation that a step has dropped is not to stay the same. */
@@ -138,14 +138,11 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 	ArrayType  *steps = PG_GETARG_ARRAYTYPE_P(4);
 	bool		announce = PG_GETARG_BOOL(5);
 	int			schema_count;
-	Known	   *schemas = flake_look_at_all(PG_GETARG_ARRAYTYPE_P(1), flake_look_at_schema,
-											&schema_count);
+	Known	   *schemas = flake_look_at_all(NAMESPACEOID, PG_GETARG_ARRAYTYPE_P(1), &schema_count);
 	int			relation_count;
-	Known	   *relations = flake_look_at_all(PG_GETARG_ARRAYTYPE_P(2), flake_look_at_relation,
-											  &relation_count);
+	Known	   *relations = flake_look_at_all(RELOID, PG_GETARG_ARRAYTYPE_P(2), &relation_count);
 	int			type_count;
-	Known	   *types = flake_look_at_all(PG_GETARG_ARRAYTYPE_P(3), flake_look_at_type,
-										  &type_count);
+	Known	   *types = flake_look_at_all(TYPEOID, PG_GETARG_ARRAYTYPE_P(3), &type_count);
 	Datum	   *values;
 	bool	   *nulls;
 	int			count;
@@ -168,9 +165,9 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		flake_check_extension(&own);
-		flake_check_known(schemas, schema_count, flake_look_at_schema, "schema");
-		flake_check_known(relations, relation_count, flake_look_at_relation, "relation");
-		flake_check_known(types, type_count, flake_look_at_type, "type");
+		flake_check_known(NAMESPACEOID, schemas, schema_count, "schema");
+		flake_check_known(RELOID, relations, relation_count, "relation");
+		flake_check_known(TYPEOID, types, type_count, "type");
 		if (i >= count)
 			break;
 		step = flake_read_step(&values[i], &nulls[i]);

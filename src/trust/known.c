@@ -13,67 +13,80 @@
 
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_extension.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "trust/known.h"
-#include "trust/relation.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-Known
-flake_look_at_schema(Oid oid)
+/* The name points into the tuple. */
+static Known
+read_known(SysCacheIdentifier kind, HeapTuple tuple)
 {
-	Known		known = {.oid = oid};
+	void	   *form = GETSTRUCT(tuple);
 
-	known.name = get_namespace_name(oid);
-	return known;
-}
-
-Known
-flake_look_at_relation(Oid oid)
-{
-	Known		known = {.oid = oid};
-
-	known.name = get_rel_name(oid);
-	if (known.name != NULL)
+	switch (kind)
 	{
-		known.schema = get_rel_namespace(oid);
-		known.owner = flake_relation_owner(oid);
+		case NAMESPACEOID:
+			return (Known)
+			{
+				.name = NameStr(((Form_pg_namespace) form)->nspname)
+			};
+		case RELOID:
+			return (Known)
+			{
+				.name = NameStr(((Form_pg_class) form)->relname),.schema = ((Form_pg_class) form)->relnamespace,.owner = ((Form_pg_class) form)->relowner
+			};
+		default:
+			Assert(kind == TYPEOID);
+			return (Known)
+			{
+				.name = NameStr(((Form_pg_type) form)->typname),.schema = ((Form_pg_type) form)->typnamespace,.owner = ((Form_pg_type) form)->typowner
+			};
 	}
-	return known;
 }
 
 Known
-flake_look_at_type(Oid oid)
+flake_look_at(SysCacheIdentifier kind, Oid oid)
 {
-	Known		known = {.oid = oid};
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(oid));
+	Known		known = {0};
+	HeapTuple	tuple = SearchSysCache1(kind, ObjectIdGetDatum(oid));
 
 	if (HeapTupleIsValid(tuple))
 	{
-		Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
-
-		known.name = pstrdup(NameStr(form->typname));
-		known.schema = form->typnamespace;
-		known.owner = form->typowner;
+		known = read_known(kind, tuple);
+		known.name = pstrdup(known.name);
 		ReleaseSysCache(tuple);
 	}
+	known.oid = oid;
 	return known;
 }
 
+/* There may be thousands, each looked at again thousands of times: nothing is allocated. */
 static bool
-is_same(const Known *a, const Known *b)
+is_same(SysCacheIdentifier kind, const Known *known)
 {
-	return a->name != NULL && b->name != NULL && strcmp(a->name, b->name) == 0 &&
-		a->schema == b->schema && a->owner == b->owner;
+	HeapTuple	tuple = SearchSysCache1(kind, ObjectIdGetDatum(known->oid));
+	Known		now;
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	now = read_known(kind, tuple);
+	result = known->name != NULL && strcmp(known->name, now.name) == 0 &&
+		known->schema == now.schema && known->owner == now.owner;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 Known *
-flake_look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count)
+flake_look_at_all(SysCacheIdentifier kind, ArrayType *array, int *count)
 {
 	Datum	   *oids;
 	Known	   *known;
@@ -84,7 +97,7 @@ flake_look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count)
 	for (int i = 0; i < *count; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		known[i] = look_at(DatumGetObjectId(oids[i]));
+		known[i] = flake_look_at(kind, DatumGetObjectId(oids[i]));
 	}
 	return known;
 }
@@ -100,17 +113,13 @@ flake_changed_meanwhile(const char *what)
 
 /* E1 */
 void
-flake_check_known(const Known *known, int count, Known (*look_at) (Oid oid),
-				  const char *kind)
+flake_check_known(SysCacheIdentifier kind, const Known *known, int count, const char *what)
 {
 	for (int i = 0; i < count; i++)
 	{
-		Known		now;
-
 		CHECK_FOR_INTERRUPTS();
-		now = look_at(known[i].oid);
-		if (!is_same(&known[i], &now))
-			flake_changed_meanwhile(psprintf("%s \"%s\"", kind,
+		if (!is_same(kind, &known[i]))
+			flake_changed_meanwhile(psprintf("%s \"%s\"", what,
 											 known[i].name != NULL ? known[i].name : "?"));
 	}
 }
@@ -131,7 +140,7 @@ flake_look_at_extension(Oid function)
 		LockDatabaseObject(ExtensionRelationId, own.extension, 0, AccessShareLock);
 	if (getExtensionOfObject(ProcedureRelationId, function) != own.extension)
 		own.extension = InvalidOid;
-	own.schema = flake_look_at_schema(get_func_namespace(function));
+	own.schema = flake_look_at(NAMESPACEOID, get_func_namespace(function));
 	return own;
 }
 
@@ -142,5 +151,5 @@ flake_check_extension(const OwnExtension *own)
 	if (!OidIsValid(own->extension) ||
 		getExtensionOfObject(ProcedureRelationId, own->function) != own->extension)
 		flake_changed_meanwhile("extension \"flakeid\"");
-	flake_check_known(&own->schema, 1, flake_look_at_schema, "schema");
+	flake_check_known(NAMESPACEOID, &own->schema, 1, "schema");
 }

@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "utils/array.h"
+#include "utils/syscache.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -32,17 +33,15 @@ typedef struct OwnExtension
 	Known		schema;
 } OwnExtension;
 
-/* What an object is called now, where it is, and whose it is. */
-extern Known flake_look_at_schema(Oid oid);
-extern Known flake_look_at_relation(Oid oid);
-extern Known flake_look_at_type(Oid oid);
+/* What an object is called now, where it is, and whose it is; RELOID, say, is its kind. */
+extern Known flake_look_at(SysCacheIdentifier kind, Oid oid);
 
 /* The same of every object of an array of OIDs; palloc'd. */
-extern Known *flake_look_at_all(ArrayType *array, Known (*look_at) (Oid oid), int *count);
+extern Known *flake_look_at_all(SysCacheIdentifier kind, ArrayType *array, int *count);
 
-/* ERROR 55000 unless all are still the same; kind is for the message. */
-extern void flake_check_known(const Known *known, int count, Known (*look_at) (Oid oid),
-							  const char *kind);
+/* ERROR 55000 unless all are still the same; what is for the message. */
+extern void flake_check_known(SysCacheIdentifier kind, const Known *known, int count,
+							  const char *what);
 
 /* The extension of a function; and ERROR 55000 unless it is still there. */
 extern OwnExtension flake_look_at_extension(Oid function);

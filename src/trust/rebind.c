@@ -29,7 +29,9 @@
 #include "trust/named.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/hsearch.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_rebind);
@@ -37,25 +39,44 @@ PG_FUNCTION_INFO_V1(flake_rebind);
 /* Columns that are read as if they had another type. */
 typedef struct Retyped
 {
-	Datum	   *relations;
-	Datum	   *attributes;
-	Datum	   *types;
-	int			count;
+	HTAB	   *columns;		/* of RetypedColumn */
+	HTAB	   *joined;			/* of JoinedColumn: what was looked up */
 	PreParseColumnRefHook hook;
 } Retyped;
+
+/* A column of a relation, and the type that it is to have. */
+typedef struct RetypedColumn
+{
+	Oid			relation;		/* key, with the next one */
+	int32		attribute;
+	Oid			type;
+} RetypedColumn;
+
+/* The same of a join, or InvalidOid. */
+typedef struct JoinedColumn
+{
+	uint64		join;			/* key, with the next one: where its entry is */
+	int64		column;
+	Oid			type;
+} JoinedColumn;
+
+static HTAB *
+make_table(Size keysize, Size entrysize)
+{
+	HASHCTL		control = {.keysize = keysize,.entrysize = entrysize,.hcxt = CurrentMemoryContext};
+
+	return hash_create("flakeid retyped columns", 64, &control,
+					   HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+}
 
 /* The type that a column of a relation is to have; InvalidOid if it keeps its own. */
 static Oid
 new_type_of(const Retyped *retyped, Oid relation, AttrNumber attribute)
 {
-	for (int i = retyped->count - 1; i >= 0; i--)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (relation == DatumGetObjectId(retyped->relations[i]) &&
-			attribute == DatumGetInt16(retyped->attributes[i]))
-			return DatumGetObjectId(retyped->types[i]);
-	}
-	return InvalidOid;
+	RetypedColumn key = {.relation = relation,.attribute = attribute};
+	RetypedColumn *column = hash_search(retyped->columns, &key, HASH_FIND, NULL);
+
+	return column != NULL ? column->type : InvalidOid;
 }
 
 static Oid	new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column);
@@ -84,11 +105,12 @@ static Node *
 retyped_side(ParseState *pstate, const Retyped *retyped, Node *compared, Node *input,
 			 int column, bool *changed)
 {
-	Var		   *var = castNode(Var, copyObject(strip_implicit_coercions(compared)));
+	Var		   *var = castNode(Var, strip_implicit_coercions(compared));
 	Oid			type = new_type_in(pstate, retyped, side(input), column);
 
 	if (OidIsValid(type))
 	{
+		var = copyObject(var);
 		var->vartype = type;
 		var->vartypmod = -1;
 		var->varcollid = get_typcollation(type);
@@ -112,6 +134,28 @@ retyped_sides(ParseState *pstate, const Retyped *retyped, JoinExpr * join, int c
 	return changed ? lappend(list_make1(left), right) : NIL;
 }
 
+static Oid
+new_type_in_join(ParseState *pstate, const Retyped *retyped, int number, int column)
+{
+	RangeTblEntry *rte = rt_fetch(number, pstate->p_rtable);
+	JoinExpr   *join = list_nth_node(JoinExpr, pstate->p_joinexprs, number - 1);
+	int			of_left = list_length(rte->joinleftcols);
+
+	if (column <= rte->joinmergedcols)
+	{
+		List	   *sides = retyped_sides(pstate, retyped, join, column);
+
+		return sides == NIL ? InvalidOid
+			: select_common_type(pstate, sides, "JOIN/USING", NULL);
+	}
+	if (column <= of_left)
+		return new_type_in(pstate, retyped, side(join->larg),
+						   list_nth_int(rte->joinleftcols, column - 1));
+	column += rte->joinmergedcols - of_left;
+	return new_type_in(pstate, retyped, side(join->rarg),
+					   list_nth_int(rte->joinrightcols, column - 1));
+}
+
 /*
  * The type that a column is to have of what a query names: a relation, functions
  * that return rows of one, or a join, which can have merged it.
@@ -122,6 +166,7 @@ new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column)
 	RangeTblEntry *rte = rt_fetch(number, pstate->p_rtable);
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (rte->rtekind == RTE_RELATION)
 		return new_type_of(retyped, rte->relid, column);
 	if (rte->rtekind == RTE_FUNCTION)
@@ -142,22 +187,17 @@ new_type_in(ParseState *pstate, const Retyped *retyped, int number, int column)
 	}
 	if (rte->rtekind == RTE_JOIN)
 	{
-		JoinExpr   *join = list_nth_node(JoinExpr, pstate->p_joinexprs, number - 1);
-		int			of_left = list_length(rte->joinleftcols);
+		JoinedColumn key = {.join = (uintptr_t) rte,.column = column};
+		JoinedColumn *joined = hash_search(retyped->joined, &key, HASH_FIND, NULL);
 
-		if (column <= rte->joinmergedcols)
+		if (joined == NULL)
 		{
-			List	   *sides = retyped_sides(pstate, retyped, join, column);
+			Oid			type = new_type_in_join(pstate, retyped, number, column);
 
-			return sides == NIL ? InvalidOid
-				: select_common_type(pstate, sides, "JOIN/USING", NULL);
+			joined = hash_search(retyped->joined, &key, HASH_ENTER, NULL);
+			joined->type = type;
 		}
-		if (column <= of_left)
-			return new_type_in(pstate, retyped, side(join->larg),
-							   list_nth_int(rte->joinleftcols, column - 1));
-		column += rte->joinmergedcols - of_left;
-		return new_type_in(pstate, retyped, side(join->rarg),
-						   list_nth_int(rte->joinrightcols, column - 1));
+		return joined->type;
 	}
 	return InvalidOid;
 }
@@ -215,6 +255,7 @@ retype_column(ParseState *pstate, ColumnRef * reference)
 	Node	   *node = linitial(reference->fields);
 	Oid			type;
 
+	CHECK_FOR_INTERRUPTS();
 	if (IsA(node, A_Star))
 	{
 		retype_joins(pstate, retyped);
@@ -435,7 +476,10 @@ flake_rebind(PG_FUNCTION_ARGS)
 	char	   *definition = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	List	   *statements = raw_parser(definition, RAW_PARSE_DEFAULT);
 	RawStmt    *statement;
-	int			counts[2];
+	Datum	   *relations;
+	Datum	   *attributes;
+	Datum	   *new_types;
+	int			counts[3];
 	Retyped		retyped = {.hook = retype_column};
 	Query	   *query;
 	List	   *types = NIL;
@@ -445,26 +489,34 @@ flake_rebind(PG_FUNCTION_ARGS)
 	bool		nulls[2] = {false, false};
 
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), OIDOID, sizeof(Oid), true,
-					  TYPALIGN_INT, &retyped.relations, NULL, &counts[0]);
+					  TYPALIGN_INT, &relations, NULL, &counts[0]);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), INT2OID, sizeof(int16), true,
-					  TYPALIGN_SHORT, &retyped.attributes, NULL, &counts[1]);
+					  TYPALIGN_SHORT, &attributes, NULL, &counts[1]);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), OIDOID, sizeof(Oid), true,
-					  TYPALIGN_INT, &retyped.types, NULL, &retyped.count);
+					  TYPALIGN_INT, &new_types, NULL, &counts[2]);
 	if (list_length(statements) != 1 ||
 		!IsA(linitial_node(RawStmt, statements)->stmt, SelectStmt) ||
-		counts[0] != retyped.count || counts[1] != retyped.count)
+		counts[0] != counts[2] || counts[1] != counts[2])
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("one SELECT and arrays of the same length are needed")));
-	for (int i = 0; i < retyped.count; i++)
+	retyped.columns = make_table(offsetof(RetypedColumn, type), sizeof(RetypedColumn));
+	retyped.joined = make_table(offsetof(JoinedColumn, type), sizeof(JoinedColumn));
+	for (int i = 0; i < counts[2]; i++)
 	{
-		Oid			type = DatumGetObjectId(retyped.types[i]);
+		Oid			type = DatumGetObjectId(new_types[i]);
+		RetypedColumn key = {
+			.relation = DatumGetObjectId(relations[i]),
+			.attribute = DatumGetInt16(attributes[i])
+		};
+		RetypedColumn *column = hash_search(retyped.columns, &key, HASH_ENTER, NULL);
 
 		CHECK_FOR_INTERRUPTS();
 		if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_OBJECT),
 					 errmsg("type with OID %u does not exist", type)));
+		column->type = type;
 	}
 	statement = linitial_node(RawStmt, statements);
 	(void) forget_constants(statement->stmt, NULL);

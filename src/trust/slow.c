@@ -5,9 +5,11 @@
  *	  read again.
  *
  * To write one down, PostgreSQL gives equal names of columns numbers, and compares
- * each with all that it has given so far.  To read it again, it looks at all
- * functions or operators of a name for each call, and at the defaults of one.
- * It can be canceled in neither.
+ * each with all that it has given so far.  What is grouped or sorted by it writes
+ * again for each time that it is referred to.  To read it again, it looks at all
+ * columns for each reference to one, and for each call at all functions or operators
+ * of the name.  It compares these with each other if one has defaults, and reads the
+ * defaults of one.  It can be canceled in none of this.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -34,16 +36,31 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 
 /* Each of these takes about a second on a machine of 2026. */
 #define MAX_COMPARISONS		1.0e9
+#define MAX_LOOKUPS			2.0e8
 #define MAX_CANDIDATES		2.0e6
 #define MAX_DEFAULT_BYTES	(16.0 * 1024 * 1024)
+#define MAX_WRITTEN_BYTES	(4.0 * 1024 * 1024)
+
+/* What a tree takes longer to read is not read at all: too_long.sql finds it. */
+#define MAX_TREE_BYTES		4194304
+
+/* What a name or a short part of an expression takes as text, at most or nearly so. */
+#define BYTES_OF_NODE		64
+
+/* If one of a name has defaults, or VARIADIC, each is compared with those before it. */
+#define COMPARED_IN_TIME_OF_ONE 100
 
 /* What a tree takes. */
 typedef struct Effort
 {
 	HTAB	   *names;			/* of functions and operators */
+	Query	   *query;			/* the one that is looked at */
+	double		references;		/* to columns */
+	double		columns;
 	double		comparisons;
 	double		candidates;
 	double		default_bytes;
+	double		written_bytes;
 } Effort;
 
 /* What is called: a function, or an operator. */
@@ -57,7 +74,7 @@ typedef struct Callee
 typedef struct CalledName
 {
 	Callee		callee;			/* key */
-	int			candidates;
+	double		candidates;
 	Size		default_bytes;
 } CalledName;
 
@@ -70,6 +87,7 @@ measure_function(CalledName *name)
 {
 	char	   *text = get_func_name(name->callee.oid);
 	Oid			schema = get_func_namespace(name->callee.oid);
+	bool		are_compared = false;
 	CatCList   *list;
 
 	if (text == NULL)
@@ -78,18 +96,22 @@ measure_function(CalledName *name)
 	for (int i = 0; i < list->n_members; i++)
 	{
 		HeapTuple	row = &list->members[i]->tuple;
+		Form_pg_proc form = (Form_pg_proc) GETSTRUCT(row);
 		bool		isnull;
 		Datum		defaults;
 
 		CHECK_FOR_INTERRUPTS();
-		if (((Form_pg_proc) GETSTRUCT(row))->pronamespace != schema)
+		if (form->pronamespace != schema)
 			continue;
 		name->candidates++;
+		are_compared |= form->pronargdefaults > 0 || OidIsValid(form->provariadic);
 		defaults = SysCacheGetAttr(PROCNAMEARGSNSP, row, Anum_pg_proc_proargdefaults, &isnull);
 		if (!isnull)
 			name->default_bytes = Max(name->default_bytes, toast_raw_datum_size(defaults));
 	}
 	ReleaseSysCacheList(list);
+	if (are_compared)
+		name->candidates += name->candidates * name->candidates / COMPARED_IN_TIME_OF_ONE;
 }
 
 static void
@@ -157,27 +179,119 @@ add_names(Effort *effort, List *columns)
 	pfree(names);
 }
 
+/* How often a list of SortGroupClause refers to what is selected. */
+static int
+count_references(const List *clauses, Index reference)
+{
+	int			count = 0;
+	const ListCell *cell;
+
+	foreach(cell, clauses)
+		count += lfirst_node(SortGroupClause, cell)->tleSortGroupRef == reference;
+	return count;
+}
+
+static int
+count_in_sets(const List *sets, Index reference)
+{
+	int			count = 0;
+	const ListCell *cell;
+
+	check_stack_depth();
+	foreach(cell, sets)
+	{
+		const		GroupingSet *set = lfirst_node(GroupingSet, cell);
+		const ListCell *content;
+
+		CHECK_FOR_INTERRUPTS();
+		if (set->kind == GROUPING_SET_SIMPLE)
+		{
+			foreach(content, set->content)
+				count += lfirst_int(content) == (int) reference;
+		}
+		else
+			count += count_in_sets(set->content, reference);
+	}
+	return count;
+}
+
+/* An expression that is selected is written again wherever it is referred to. */
+static int
+count_written_again(const Query *query, Index reference)
+{
+	int			count = count_references(query->groupClause, reference) +
+	count_in_sets(query->groupingSets, reference) +
+	count_references(query->sortClause, reference) +
+	count_references(query->distinctClause, reference);
+	const ListCell *cell;
+
+	foreach(cell, query->windowClause)
+	{
+		const		WindowClause *window = lfirst_node(WindowClause, cell);
+
+		CHECK_FOR_INTERRUPTS();
+		count += count_references(window->partitionClause, reference) +
+			count_references(window->orderClause, reference);
+	}
+	return count;
+}
+
+static bool add_effort(Node *node, Effort *effort);
+
+static bool
+add_query(Query *query, Effort *effort)
+{
+	Query	   *outer = effort->query;
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+		if (rte->eref != NULL)
+		{
+			add_names(effort, rte->eref->colnames);
+			effort->columns += list_length(rte->eref->colnames);
+		}
+	}
+	effort->query = query;
+	(void) query_tree_walker(query, add_effort, effort, 0);
+	effort->query = outer;
+	return false;
+}
+
+static bool
+add_target(TargetEntry * target, Effort *effort)
+{
+	double		before = effort->written_bytes;
+
+	(void) expression_tree_walker((Node *) target, add_effort, effort);
+	if (effort->query != NULL && target->ressortgroupref > 0)
+		effort->written_bytes += (effort->written_bytes - before) *
+			count_written_again(effort->query, target->ressortgroupref);
+	return false;
+}
+
 static bool
 add_effort(Node *node, Effort *effort)
 {
 	if (node == NULL)
 		return false;
 	CHECK_FOR_INTERRUPTS();
+	effort->written_bytes += BYTES_OF_NODE;
 	switch (nodeTag(node))
 	{
 		case T_Query:
-			{
-				ListCell   *cell;
-
-				foreach(cell, ((Query *) node)->rtable)
-				{
-					RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
-
-					if (rte->eref != NULL)
-						add_names(effort, rte->eref->colnames);
-				}
-				return query_tree_walker((Query *) node, add_effort, effort, 0);
-			}
+			return add_query((Query *) node, effort);
+		case T_TargetEntry:
+			return add_target((TargetEntry *) node, effort);
+		case T_Var:
+			effort->references++;
+			break;
+		case T_Const:
+			if (!((Const *) node)->constisnull && ((Const *) node)->constlen == -1)
+				effort->written_bytes += VARSIZE_ANY(DatumGetPointer(((Const *) node)->constvalue));
+			break;
 		case T_FuncExpr:
 			add_call(effort, ProcedureRelationId, ((FuncExpr *) node)->funcid);
 			break;
@@ -194,6 +308,14 @@ add_effort(Node *node, Effort *effort)
 			break;
 		case T_ScalarArrayOpExpr:
 			add_call(effort, OperatorRelationId, ((ScalarArrayOpExpr *) node)->opno);
+			break;
+		case T_RowCompareExpr:
+			{
+				ListCell   *cell;
+
+				foreach(cell, ((RowCompareExpr *) node)->opnos)
+					add_call(effort, OperatorRelationId, lfirst_oid(cell));
+			}
 			break;
 		default:
 			break;
@@ -213,10 +335,15 @@ flake_takes_long(PG_FUNCTION_ARGS)
 	HASHCTL		info = {.keysize = sizeof(Callee),.entrysize = sizeof(CalledName),.hcxt = CurrentMemoryContext};
 	Effort		effort = {0};
 
+	if (toast_raw_datum_size(PG_GETARG_DATUM(0)) > MAX_TREE_BYTES)
+		PG_RETURN_BOOL(true);
+	tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	effort.names = hash_create("names in a definition", 64, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	(void) add_effort(stringToNode(tree), &effort);
 	hash_destroy(effort.names);
 	PG_RETURN_BOOL(effort.comparisons > MAX_COMPARISONS ||
+				   effort.references * effort.columns > MAX_LOOKUPS ||
 				   effort.candidates > MAX_CANDIDATES ||
-				   effort.default_bytes > MAX_DEFAULT_BYTES);
+				   effort.default_bytes > MAX_DEFAULT_BYTES ||
+				   effort.written_bytes > MAX_WRITTEN_BYTES);
 }

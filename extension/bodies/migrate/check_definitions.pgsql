@@ -28,10 +28,14 @@ BEGIN
                 HINT = 'Drop it before, and create it again afterwards.';
         END IF;
         BEGIN
-            SELECT r.result_types, r.named INTO result_types, named
-            FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
-            meant := CASE WHEN named <> definition.named
-                          THEN 'A name in its definition would come to mean something else.' END;
+            meant := CASE WHEN octet_length(definition.query) > 4194304
+                          THEN 'Its definition has more than 4 MB as text, which takes long to read.' END;
+            IF meant IS NULL THEN
+                SELECT r.result_types, r.named INTO result_types, named
+                FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
+                meant := CASE WHEN named <> definition.named
+                              THEN 'A name in its definition would come to mean something else.' END;
+            END IF;
         EXCEPTION
             WHEN insufficient_privilege THEN
                 RAISE;

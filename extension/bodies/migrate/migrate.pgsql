@@ -137,22 +137,6 @@ BEGIN
           FROM @extschema@._flake_migrate_reads(target::oid, coalesce(all_relations, '{}'), coalesce(views, '{}'), sequence.oid::oid) AS r) AS a (classes, ids)
     CROSS JOIN LATERAL @extschema@._flake_too_long(a.classes, a.ids) AS t;
     IF NOT FOUND THEN
-        SELECT format('The %s has many equal names of columns, functions or operators in its definition, or long defaults of functions, which take long to read.',
-                      pg_describe_object(d.class, d.id, 0)) AS detail,
-               'Change that, or drop it, before.' AS hint
-        INTO problem
-        FROM (SELECT 'pg_rewrite'::regclass::oid, w.oid, w.ev_action FROM pg_rewrite w WHERE w.ev_class = ANY (views)
-              UNION ALL
-              SELECT 'pg_class'::regclass, i.indexrelid, t.tree
-              FROM pg_index i CROSS JOIN LATERAL (VALUES (i.indexprs), (i.indpred)) AS t (tree) WHERE i.indrelid = ANY (all_relations)
-              UNION ALL
-              SELECT 'pg_constraint'::regclass, k.oid, k.conbin FROM pg_constraint k WHERE k.conrelid = ANY (all_relations)
-              UNION ALL
-              SELECT 'pg_statistic_ext'::regclass, x.oid, x.stxexprs FROM pg_statistic_ext x WHERE x.stxrelid = ANY (all_relations)) AS d (class, id, tree)
-        WHERE @extschema@._flake_takes_long(d.tree)
-        LIMIT 1;
-    END IF;
-    IF NOT FOUND THEN
         SELECT o.detail, o.hint INTO problem
         FROM @extschema@._flake_obstacle(target::oid, attribute, all_relations, all_attributes, views,
                                         CASE WHEN col.attidentity <> '' OR drop_sequence THEN sequence.oid::oid END, NOT drop_sequence) AS o;
@@ -192,7 +176,8 @@ BEGIN
         JOIN pg_type t ON t.oid = d.refobjid
         LEFT JOIN pg_type e ON e.oid = t.typelem
         WHERE (t.typrelid = ANY (views) OR e.typrelid = ANY (views))
-          AND position(format('{CONST :consttype %s ', t.oid) IN w.ev_action::text) > 0
+          AND CASE WHEN octet_length(w.ev_action::text) > 4194304 THEN true     -- since it was measured
+                   ELSE position(format('{CONST :consttype %s ', t.oid) IN w.ev_action::text) > 0 END
         LIMIT 1;
     END IF;
     IF NOT FOUND THEN
@@ -203,7 +188,10 @@ BEGIN
         INTO problem
         FROM unnest(views) AS v (id)
         JOIN pg_class c ON c.oid = v.id
-        JOIN pg_rewrite w ON w.ev_class = c.oid AND position('{CONST :consttype 705 ' IN w.ev_action::text) > 0
+        JOIN pg_rewrite w ON w.ev_class = c.oid
+         AND CASE WHEN w.ev_class = ANY (views)         -- PostgreSQL may look at all views first
+                  THEN CASE WHEN octet_length(w.ev_action::text) > 4194304 THEN true       -- since it was measured
+                            ELSE position('{CONST :consttype 705 ' IN w.ev_action::text) > 0 END END
         JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = w.oid AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass)
         CROSS JOIN LATERAL @extschema@._flake_usurper(d.refclassid, d.refobjid, caller) AS u (stranger)
         WHERE u.stranger IS NOT NULL
