@@ -201,14 +201,10 @@ count_in_sets(const List *sets, Index reference)
 	foreach(cell, sets)
 	{
 		const		GroupingSet *set = lfirst_node(GroupingSet, cell);
-		const ListCell *content;
 
 		CHECK_FOR_INTERRUPTS();
 		if (set->kind == GROUPING_SET_SIMPLE)
-		{
-			foreach(content, set->content)
-				count += lfirst_int(content) == (int) reference;
-		}
+			count += list_member_int(set->content, (int) reference);
 		else
 			count += count_in_sets(set->content, reference);
 	}
@@ -331,7 +327,7 @@ add_effort(Node *node, Effort *effort)
 Datum
 flake_takes_long(PG_FUNCTION_ARGS)
 {
-	char	   *tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	char	   *tree;
 	HASHCTL		info = {.keysize = sizeof(Callee),.entrysize = sizeof(CalledName),.hcxt = CurrentMemoryContext};
 	Effort		effort = {0};
 
