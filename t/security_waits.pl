@@ -617,6 +617,11 @@ foreach my $case (
 		(SELECT string_agg('id', ', ') FROM generate_series(1, 1000)), (SELECT string_agg('(1)', ', ') FROM generate_series(1, 4096))))
 	],
 	[
+		'VIEW hers.windows',
+		q(SELECT format('CREATE VIEW hers.windows AS SELECT coalesce(%s) AS c FROM written.a', string_agg(w, ', '))
+		FROM (SELECT format('count(*) OVER (PARTITION BY %s)', string_agg('id + ' || i, ', ')) AS w FROM generate_series(1, 300) AS i) AS p, generate_series(1, 1000))
+	],
+	[
 		'VIEW hers.nested',
 		q(WITH RECURSIVE n (i, e) AS (SELECT 0, 'a.id' UNION ALL SELECT i + 1, format('(SELECT coalesce(%s) FROM hers.wide AS w%s GROUP BY 1)', e, i) FROM n WHERE i < 19)
 		SELECT format('CREATE VIEW hers.nested AS SELECT %s AS c FROM written.a', e) FROM n WHERE i = 19)

@@ -50,11 +50,22 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 /* If one of a name has defaults, or VARIADIC, each is compared with those before it. */
 #define COMPARED_IN_TIME_OF_ONE 100
 
+/* To find the name of a field, all columns are named again. */
+#define REFERENCES_OF_FIELD	20
+
+/* How often what is selected is written again, by the number by which it is referred to. */
+typedef struct Again
+{
+	double	   *times;
+	Index		max;
+} Again;
+
 /* What a tree takes. */
 typedef struct Effort
 {
 	HTAB	   *names;			/* of functions and operators */
-	Query	   *query;			/* the one that is looked at */
+	Again		again;			/* in the query, or aggregate, that is looked
+								 * at */
 	double		references;		/* to columns */
 	double		columns;
 	double		comparisons;
@@ -179,57 +190,99 @@ add_names(Effort *effort, List *columns)
 	pfree(names);
 }
 
-/* How often a list of SortGroupClause refers to what is selected. */
-static int
-count_references(const List *clauses, Index reference)
+/* Counts by number of reference, for the targets of a query or an aggregate. */
+static Again
+nothing_again(const List *targets)
 {
-	int			count = 0;
+	Again		again = {0};
+	const ListCell *cell;
+
+	foreach(cell, targets)
+		again.max = Max(again.max, lfirst_node(TargetEntry, cell)->ressortgroupref);
+	again.times = palloc0((again.max + 1) * sizeof(double));
+	return again;
+}
+
+static void
+write_again(Again *again, Index reference, double times)
+{
+	if (reference <= again->max)
+		again->times[reference] += times;
+}
+
+static void
+write_clauses(Again *again, const List *clauses, double times)
+{
 	const ListCell *cell;
 
 	foreach(cell, clauses)
-		count += lfirst_node(SortGroupClause, cell)->tleSortGroupRef == reference;
-	return count;
+		write_again(again, lfirst_node(SortGroupClause, cell)->tleSortGroupRef, times);
 }
 
-static int
-count_in_sets(const List *sets, Index reference)
+static void
+write_sets(Again *again, const List *sets)
 {
-	int			count = 0;
 	const ListCell *cell;
 
 	check_stack_depth();
 	foreach(cell, sets)
 	{
-		const		GroupingSet *set = lfirst_node(GroupingSet, cell);
+		GroupingSet *set = lfirst_node(GroupingSet, cell);
 
 		CHECK_FOR_INTERRUPTS();
 		if (set->kind == GROUPING_SET_SIMPLE)
-			count += list_member_int(set->content, (int) reference);
+		{
+			const ListCell *reference;
+
+			foreach(reference, set->content)
+				write_again(again, lfirst_int(reference), 1);
+		}
 		else
-			count += count_in_sets(set->content, reference);
+			write_sets(again, set->content);
 	}
-	return count;
 }
 
-/* An expression that is selected is written again wherever it is referred to. */
-static int
-count_written_again(const Query *query, Index reference)
+/* Counts the functions over each window, outside of other queries. */
+static bool
+count_over_windows(Node *node, Again *windows)
 {
-	int			count = count_references(query->groupClause, reference) +
-	count_in_sets(query->groupingSets, reference) +
-	count_references(query->sortClause, reference) +
-	count_references(query->distinctClause, reference);
-	const ListCell *cell;
+	if (node == NULL || IsA(node, Query))
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	if (IsA(node, WindowFunc))
+		write_again(windows, ((WindowFunc *) node)->winref, 1);
+	return expression_tree_walker(node, count_over_windows, windows);
+}
 
+/* What is written again of the targets of a query. */
+static Again
+again_of_query(Query *query)
+{
+	Again		again = nothing_again(query->targetList);
+	Again		windows = {0};
+	ListCell   *cell;
+
+	write_clauses(&again, query->groupClause, 1);
+	write_sets(&again, query->groupingSets);
+	write_clauses(&again, query->sortClause, 1);
+	write_clauses(&again, query->distinctClause, 1);
+	if (query->windowClause == NIL)
+		return again;
+
+	/* A window that has no name is written for each function. */
+	windows.max = list_length(query->windowClause);
+	windows.times = palloc0((windows.max + 1) * sizeof(double));
+	(void) count_over_windows((Node *) query->targetList, &windows);
 	foreach(cell, query->windowClause)
 	{
-		const		WindowClause *window = lfirst_node(WindowClause, cell);
+		WindowClause *window = lfirst_node(WindowClause, cell);
+		double		times = window->winref <= windows.max ? 1 + windows.times[window->winref] : 1;
 
-		CHECK_FOR_INTERRUPTS();
-		count += count_references(window->partitionClause, reference) +
-			count_references(window->orderClause, reference);
+		write_clauses(&again, window->partitionClause, times);
+		write_clauses(&again, window->orderClause, times);
 	}
-	return count;
+	pfree(windows.times);
+	return again;
 }
 
 static bool add_effort(Node *node, Effort *effort);
@@ -237,7 +290,7 @@ static bool add_effort(Node *node, Effort *effort);
 static bool
 add_query(Query *query, Effort *effort)
 {
-	Query	   *outer = effort->query;
+	Again		outer = effort->again;
 	ListCell   *cell;
 
 	foreach(cell, query->rtable)
@@ -250,9 +303,24 @@ add_query(Query *query, Effort *effort)
 			effort->columns += list_length(rte->eref->colnames);
 		}
 	}
-	effort->query = query;
+	effort->again = again_of_query(query);
 	(void) query_tree_walker(query, add_effort, effort, 0);
-	effort->query = outer;
+	pfree(effort->again.times);
+	effort->again = outer;
+	return false;
+}
+
+static bool
+add_aggregate(Aggref * aggregate, Effort *effort)
+{
+	Again		outer = effort->again;
+
+	add_call(effort, ProcedureRelationId, aggregate->aggfnoid);
+	effort->again = nothing_again(aggregate->args);
+	write_clauses(&effort->again, aggregate->aggorder, 1);
+	(void) expression_tree_walker((Node *) aggregate, add_effort, effort);
+	pfree(effort->again.times);
+	effort->again = outer;
 	return false;
 }
 
@@ -262,9 +330,9 @@ add_target(TargetEntry * target, Effort *effort)
 	double		before = effort->written_bytes;
 
 	(void) expression_tree_walker((Node *) target, add_effort, effort);
-	if (effort->query != NULL && target->ressortgroupref > 0)
+	if (target->ressortgroupref > 0 && target->ressortgroupref <= effort->again.max)
 		effort->written_bytes += (effort->written_bytes - before) *
-			count_written_again(effort->query, target->ressortgroupref);
+			effort->again.times[target->ressortgroupref];
 	return false;
 }
 
@@ -284,6 +352,9 @@ add_effort(Node *node, Effort *effort)
 		case T_Var:
 			effort->references++;
 			break;
+		case T_FieldSelect:
+			effort->references += REFERENCES_OF_FIELD;
+			break;
 		case T_Const:
 			if (!((Const *) node)->constisnull && ((Const *) node)->constlen == -1)
 				effort->written_bytes += VARSIZE_ANY(DatumGetPointer(((Const *) node)->constvalue));
@@ -292,8 +363,7 @@ add_effort(Node *node, Effort *effort)
 			add_call(effort, ProcedureRelationId, ((FuncExpr *) node)->funcid);
 			break;
 		case T_Aggref:
-			add_call(effort, ProcedureRelationId, ((Aggref *) node)->aggfnoid);
-			break;
+			return add_aggregate((Aggref *) node, effort);
 		case T_WindowFunc:
 			add_call(effort, ProcedureRelationId, ((WindowFunc *) node)->winfnoid);
 			break;
