@@ -26,6 +26,8 @@ SELECT min(name) AS zone, hi AS ts, before, after, greatest(after - before, befo
 FROM halved WHERE hi - lo = '1 s' GROUP BY hi, before, after;
 SELECT count(*) > 5000 AS changes, count(*) FILTER (WHERE size >= '12 hours') > 0 AS "a day left out" FROM zone_change;
 
+-- With debug_discard_caches on, this would take hours, and so would what follows.
+SET debug_discard_caches = 0;
 -- Each instant is in one step, and each step ends where the next begins.
 CREATE TEMP TABLE step AS
 SELECT DISTINCT c.zone, c.ts, w.width, s.*
@@ -85,4 +87,5 @@ FROM ((SELECT * FROM zone_change WHERE size > '2 hours')
 WHERE problem IS NOT NULL
 ORDER BY 1, 2, 3, 4 LIMIT 20;
 DROP FUNCTION partitions_around;
+RESET debug_discard_caches;
 RESET timezone;
