@@ -4,7 +4,15 @@
     WITH RECURSIVE object (class, id) AS (
         SELECT u.class, u.id FROM unnest(classes, objects) AS u (class, id)
         UNION
-        SELECT o.class, i.inhrelid FROM object o JOIN pg_inherits i ON i.inhparent = o.id WHERE o.class = 'pg_class'::regclass
+        SELECT h.class, h.id
+        FROM object o
+        CROSS JOIN LATERAL (
+            SELECT o.class, i.inhrelid FROM pg_inherits i WHERE i.inhparent = o.id
+            UNION ALL
+            SELECT o.class, i.indexrelid FROM pg_index i WHERE i.indrelid = o.id
+            UNION ALL
+            SELECT 'pg_statistic_ext'::regclass::oid, x.oid FROM pg_statistic_ext x WHERE x.stxrelid = o.id) AS h (class, id)
+        WHERE o.class = 'pg_class'::regclass
     ), definition (class, id, tree) AS MATERIALIZED (
         SELECT o.class, o.id, t.tree
         FROM object o

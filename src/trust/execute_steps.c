@@ -40,6 +40,7 @@
 #include "trust/execute.h"
 #include "trust/known.h"
 #include "trust/other_end.h"
+#include "trust/rebind.h"
 #include "trust/relation.h"
 #include "trust/step.h"
 #include "utils/array.h"
@@ -177,6 +178,13 @@ flake_execute_steps(PG_FUNCTION_ARGS)
 			continue;
 		}
 		check_relation(&step);
+
+		/*
+		 * What it calls was measured, and can have been made again since: the
+		 * commands before may have taken minutes.
+		 */
+		if (flake_command_takes_long(step.command))
+			flake_changed_meanwhile("a function or an operator that is called");
 		if (announce)
 			ereport(NOTICE,
 					(errmsg("%d/%d: %s", ++command_number, command_count,

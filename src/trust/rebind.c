@@ -2,7 +2,7 @@
  *
  * rebind.c
  *	  A SQL function that parses a query as if columns had other types, and
- *	  executes nothing.
+ *	  executes nothing; and what else looks at queries and commands before that.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -11,6 +11,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/namespace.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/hashfn.h"
 #include "fmgr.h"
@@ -27,6 +30,8 @@
 #include "parser/parser.h"
 #include "parser/parsetree.h"
 #include "trust/named.h"
+#include "trust/rebind.h"
+#include "trust/slow.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
@@ -537,4 +542,74 @@ flake_rebind(PG_FUNCTION_ARGS)
 	values[1] = flake_named_in((Node *) query);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc),
 													  values, nulls)));
+}
+
+/* Adds what is called by a name with a schema, as a definition is written down. */
+static bool
+add_calls(Node *node, void *context)
+{
+	Calls	   *calls = context;
+	List	   *name = NIL;
+	Oid			catalog = InvalidOid;
+
+	if (node == NULL)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	if (IsA(node, FuncCall))
+	{
+		name = ((FuncCall *) node)->funcname;
+		catalog = ProcedureRelationId;
+	}
+	else if (IsA(node, A_Expr))
+	{
+		name = ((A_Expr *) node)->name;
+		catalog = OperatorRelationId;
+	}
+	if (list_length(name) == 2)
+	{
+		Oid			schema = get_namespace_oid(strVal(linitial(name)), true);
+
+		if (OidIsValid(schema))
+			flake_add_call(calls, catalog, schema, strVal(lsecond(name)));
+	}
+	return raw_expression_tree_walker(node, add_calls, context);
+}
+
+/* The same in a command: of a view, a trigger's condition, defaults and checks. */
+static void
+add_calls_of_command(Node *command, Calls *calls)
+{
+	ListCell   *cell;
+
+	if (IsA(command, ViewStmt))
+		(void) add_calls(((ViewStmt *) command)->query, calls);
+	else if (IsA(command, CreateTrigStmt))
+		(void) add_calls(((CreateTrigStmt *) command)->whenClause, calls);
+	else if (IsA(command, AlterTableStmt))
+	{
+		foreach(cell, ((AlterTableStmt *) command)->cmds)
+		{
+			AlterTableCmd *change = lfirst_node(AlterTableCmd, cell);
+
+			if (change->subtype == AT_ColumnDefault)
+				(void) add_calls(change->def, calls);
+			else if (change->subtype == AT_AddConstraint)
+				(void) add_calls(castNode(Constraint, change->def)->raw_expr, calls);
+		}
+	}
+}
+
+bool
+flake_command_takes_long(const char *command)
+{
+	List	   *statements = raw_parser(command, RAW_PARSE_DEFAULT);
+	Calls		calls = flake_no_calls();
+	bool		result;
+	ListCell   *cell;
+
+	foreach(cell, statements)
+		add_calls_of_command(lfirst_node(RawStmt, cell)->stmt, &calls);
+	result = flake_calls_take_long(&calls);
+	hash_destroy(calls.names);
+	return result;
 }

@@ -26,8 +26,11 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_index.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "compat.h"
@@ -45,6 +48,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -162,31 +166,65 @@ is_integer(Oid type)
 	return type == INT8OID || type == INT4OID || type == INT2OID;
 }
 
-/* An index that sorts a table by an integer column; InvalidOid if there is none. */
-static Oid
-find_index(Relation rel, AttrNumber attribute, Oid type)
+/* Locks the indexes of a table that nobody else keeps locked, as REINDEX does. */
+static List *
+lock_indexes(Oid relation)
 {
-	List	   *indexes = RelationGetIndexList(rel);
+	Relation	pg_index = table_open(IndexRelationId, AccessShareLock);
+	List	   *indexes = NIL;
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	row;
+
+	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relation));
+	scan = systable_beginscan(pg_index, IndexIndrelidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	{
+		Oid			index = ((Form_pg_index) GETSTRUCT(row))->indexrelid;
+
+		CHECK_FOR_INTERRUPTS();
+		if (ConditionalLockRelationOid(index, AccessShareLock))
+			indexes = lappend_oid(indexes, index);
+	}
+	systable_endscan(scan);
+	table_close(pg_index, AccessShareLock);
+	return indexes;
+}
+
+static void
+unlock(List *indexes)
+{
+	ListCell   *lc;
+
+	foreach(lc, indexes)
+		UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
+	list_free(indexes);
+}
+
+/*
+ * An index, of some that are locked, that sorts a table by an integer column;
+ * InvalidOid if there is none.  The others are unlocked.
+ */
+static Oid
+find_index(Relation rel, List *indexes, AttrNumber attribute, Oid type)
+{
 	ListCell   *lc;
 	Oid			found = InvalidOid;
 
 	foreach(lc, indexes)
 	{
-		Relation	index;
+		Relation	index = NULL;
 
 		CHECK_FOR_INTERRUPTS();
-
-		/* REINDEX keeps it locked. */
-		if (!ConditionalLockRelationOid(lfirst_oid(lc), AccessShareLock))
-			continue;
-		index = try_relation_open(lfirst_oid(lc), NoLock);
-		if (index == NULL)
-			continue;			/* dropped CONCURRENTLY */
-		if (flake_index_sorts(rel, index, attribute, type))
-			found = RelationGetRelid(index);
-		relation_close(index, OidIsValid(found) ? NoLock : AccessShareLock);
-		if (OidIsValid(found))
-			break;
+		if (!OidIsValid(found) && SearchSysCacheExists1(RELOID, ObjectIdGetDatum(lfirst_oid(lc))))
+			index = index_open(lfirst_oid(lc), NoLock);
+		if (index != NULL && flake_index_sorts(rel, index, attribute, type))
+			found = lfirst_oid(lc);
+		if (index != NULL)
+			index_close(index, NoLock);
+		if (found != lfirst_oid(lc))
+			UnlockRelationOid(lfirst_oid(lc), AccessShareLock);
 	}
 	list_free(indexes);
 	return found;
@@ -270,9 +308,15 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	Relation	rel;
 	AttrNumber	attribute = get_attnum(relation, attribute_name);
 	TableSearch table = {.search = search,.attribute = attribute};
+	List	   *indexes = is_integer(search->type) ? lock_indexes(relation) : NIL;
 	Oid			index;
 	char		generated;
 
+	/*
+	 * Who locks something new, with a table open, can have to read its
+	 * definition anew.  A trigger can have been made since this was measured:
+	 * hence that last.
+	 */
 	check_definition(search, relation);
 	rel = relation_open(relation, NoLock);
 	if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)
@@ -282,6 +326,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	if (!RELKIND_HAS_TABLE_AM(rel->rd_rel->relkind) || RELATION_IS_OTHER_TEMP(rel))
 	{
 		relation_close(rel, NoLock);
+		unlock(indexes);
 		return;
 	}
 
@@ -300,8 +345,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 
 	table.row_context = AllocSetContextCreate(CurrentMemoryContext, "flakeid row",
 											  ALLOCSET_SMALL_SIZES);
-	index = is_integer(search->type) ? find_index(rel, attribute, search->type)
-		: InvalidOid;
+	index = find_index(rel, indexes, attribute, search->type);
 	if (OidIsValid(index))
 		search_index(&table, rel, index);
 	else if (rel->rd_rel->relam == HEAP_TABLE_AM_OID)
@@ -364,15 +408,15 @@ search_tree(Search *search, Oid relation, AttrNumber attribute, Oid function)
 									   format_type_be(search->type)));
 	if (OidIsValid(function) && !flake_gets_plain_ids(rel, attribute, function, LONGEST_DEFINITION))
 		cannot_search(search, "Its default makes something else of ids.");
+	relation_close(rel, NoLock);
 	if (search->tables == NIL)
-		search->tables = lock_inheritors(RelationGetRelid(rel));
+		search->tables = lock_inheritors(relation);
 	snapshot = RegisterSnapshot(search->snapshot != NULL ? search->snapshot
 								: GetLatestSnapshot());
 	search->snapshot = snapshot;
 	foreach(lc, search->tables)
 		search_table(search, lfirst_oid(lc), attribute_name);
 	UnregisterSnapshot(snapshot);
-	relation_close(rel, NoLock);
 }
 
 Search

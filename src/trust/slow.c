@@ -4,7 +4,8 @@
  *	  Definitions that are short, and take PostgreSQL long to write down or to
  *	  read again.
  *
- * To write one down, PostgreSQL gives equal names of columns numbers, and compares
+ * To write one down, PostgreSQL writes constants, of which numbers and arrays can be far
+ * longer than they are kept.  It gives equal names of columns numbers, and compares
  * each with all that it has given so far.  What is grouped or sorted by it writes
  * again for each time that it is referred to.  To read it again, it looks at all
  * columns for each reference to one, and for each call at all functions or operators
@@ -19,17 +20,26 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "compat.h"
 #include "fmgr.h"
 #include "lib/qunique.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
+#include "parser/parse_type.h"
+#include "parser/parsetree.h"
+#include "trust/slow.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/hsearch.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 #include "utils/syscache.h"
 
 PG_FUNCTION_INFO_V1(flake_takes_long);
@@ -37,6 +47,7 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 /* Each of these takes about a second on a machine of 2026. */
 #define MAX_COMPARISONS		1.0e9
 #define MAX_LOOKUPS			2.0e8
+#define MAX_JOINED_COLUMNS	2.0e6
 #define MAX_CANDIDATES		2.0e6
 #define MAX_DEFAULT_BYTES	(16.0 * 1024 * 1024)
 #define MAX_WRITTEN_BYTES	(4.0 * 1024 * 1024)
@@ -49,6 +60,18 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 
 /* If one of a name has defaults, or VARIADIC, each is compared with those before it. */
 #define COMPARED_IN_TIME_OF_ONE 100
+
+/* A candidate takes longer if it has more arguments. */
+#define ARGUMENTS_IN_TIME_OF_ONE 4
+
+/* An alias has the names of all columns, if one is to be told from others. */
+#define BYTES_OF_COLUMN		16
+
+/* How long a number can be, for each byte that it is kept in. */
+#define DIGITS_OF_BYTE		16384
+
+/* More sets than these are an error of PostgreSQL's. */
+#define MAX_SETS			4096.0
 
 /* To find the name of a field, all columns are named again. */
 #define REFERENCES_OF_FIELD	20
@@ -63,22 +86,22 @@ typedef struct Again
 /* What a tree takes. */
 typedef struct Effort
 {
-	HTAB	   *names;			/* of functions and operators */
+	Calls		calls;
 	Again		again;			/* in the query, or aggregate, that is looked
 								 * at */
 	double		references;		/* to columns */
 	double		columns;
+	double		joined_columns;
 	double		comparisons;
-	double		candidates;
-	double		default_bytes;
 	double		written_bytes;
 } Effort;
 
-/* What is called: a function, or an operator. */
+/* What is called: functions, or operators, of a name in a schema. */
 typedef struct Callee
 {
+	NameData	name;
+	Oid			schema;
 	Oid			catalog;
-	Oid			oid;
 } Callee;
 
 /* What one call of it takes. */
@@ -94,16 +117,11 @@ typedef struct CalledName
  * anybody can have them elsewhere.
  */
 static void
-measure_function(CalledName *name)
+measure_functions(CalledName *name)
 {
-	char	   *text = get_func_name(name->callee.oid);
-	Oid			schema = get_func_namespace(name->callee.oid);
 	bool		are_compared = false;
-	CatCList   *list;
+	CatCList   *list = SearchSysCacheList1(PROCNAMEARGSNSP, NameGetDatum(&name->callee.name));
 
-	if (text == NULL)
-		return;
-	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(text));
 	for (int i = 0; i < list->n_members; i++)
 	{
 		HeapTuple	row = &list->members[i]->tuple;
@@ -112,9 +130,9 @@ measure_function(CalledName *name)
 		Datum		defaults;
 
 		CHECK_FOR_INTERRUPTS();
-		if (form->pronamespace != schema)
+		if (form->pronamespace != name->callee.schema)
 			continue;
-		name->candidates++;
+		name->candidates += Max(1, form->pronargs / ARGUMENTS_IN_TIME_OF_ONE);
 		are_compared |= form->pronargdefaults > 0 || OidIsValid(form->provariadic);
 		defaults = SysCacheGetAttr(PROCNAMEARGSNSP, row, Anum_pg_proc_proargdefaults, &isnull);
 		if (!isnull)
@@ -126,45 +144,80 @@ measure_function(CalledName *name)
 }
 
 static void
-measure_operator(CalledName *name)
+measure_operators(CalledName *name)
 {
-	HeapTuple	row = SearchSysCache1(OPEROID, ObjectIdGetDatum(name->callee.oid));
-	Form_pg_operator form;
-	CatCList   *list;
+	CatCList   *list = SearchSysCacheList1(OPERNAMENSP, NameGetDatum(&name->callee.name));
 
-	if (!HeapTupleIsValid(row))
-		return;
-	form = (Form_pg_operator) GETSTRUCT(row);
-	list = SearchSysCacheList1(OPERNAMENSP, NameGetDatum(&form->oprname));
 	for (int i = 0; i < list->n_members; i++)
 	{
-		Form_pg_operator other = (Form_pg_operator) GETSTRUCT(&list->members[i]->tuple);
-
-		if (other->oprnamespace == form->oprnamespace)
+		if (((Form_pg_operator) GETSTRUCT(&list->members[i]->tuple))->oprnamespace == name->callee.schema)
 			name->candidates++;
 	}
 	ReleaseSysCacheList(list);
+}
+
+Calls
+flake_no_calls(void)
+{
+	HASHCTL		info = {.keysize = sizeof(Callee),.entrysize = sizeof(CalledName),.hcxt = CurrentMemoryContext};
+	Calls		calls = {0};
+
+	calls.names = hash_create("names in a definition", 64, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	return calls;
+}
+
+void
+flake_add_call(Calls *calls, Oid catalog, Oid schema, const char *name)
+{
+	Callee		callee = {.schema = schema,.catalog = catalog};
+	bool		found;
+	CalledName *called;
+
+	namestrcpy(&callee.name, name);
+	called = hash_search(calls->names, &callee, HASH_ENTER, &found);
+	if (!found)
+	{
+		called->candidates = 0;
+		called->default_bytes = 0;
+		if (catalog == ProcedureRelationId)
+			measure_functions(called);
+		else
+			measure_operators(called);
+	}
+	calls->candidates += called->candidates;
+	calls->default_bytes += called->default_bytes;
+}
+
+bool
+flake_calls_take_long(const Calls *calls)
+{
+	return calls->candidates > MAX_CANDIDATES || calls->default_bytes > MAX_DEFAULT_BYTES;
+}
+
+static void
+add_function(Effort *effort, Oid function)
+{
+	HeapTuple	row = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+
+	if (!HeapTupleIsValid(row))
+		return;
+	flake_add_call(&effort->calls, ProcedureRelationId,
+				   ((Form_pg_proc) GETSTRUCT(row))->pronamespace,
+				   NameStr(((Form_pg_proc) GETSTRUCT(row))->proname));
 	ReleaseSysCache(row);
 }
 
 static void
-add_call(Effort *effort, Oid catalog, Oid oid)
+add_operator(Effort *effort, Oid operator)
 {
-	Callee		callee = {.catalog = catalog,.oid = oid};
-	bool		found;
-	CalledName *name = hash_search(effort->names, &callee, HASH_ENTER, &found);
+	HeapTuple	row = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
 
-	if (!found)
-	{
-		name->candidates = 0;
-		name->default_bytes = 0;
-		if (catalog == ProcedureRelationId)
-			measure_function(name);
-		else
-			measure_operator(name);
-	}
-	effort->candidates += name->candidates;
-	effort->default_bytes += name->default_bytes;
+	if (!HeapTupleIsValid(row))
+		return;
+	flake_add_call(&effort->calls, OperatorRelationId,
+				   ((Form_pg_operator) GETSTRUCT(row))->oprnamespace,
+				   NameStr(((Form_pg_operator) GETSTRUCT(row))->oprname));
+	ReleaseSysCache(row);
 }
 
 static int
@@ -285,24 +338,114 @@ again_of_query(Query *query)
 	return again;
 }
 
+/* The columns that a relation has now, dropped ones, too. */
+static int
+count_attributes(Oid relation)
+{
+	HeapTuple	row = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	int			count;
+
+	if (!HeapTupleIsValid(row))
+		return 0;
+	count = ((Form_pg_class) GETSTRUCT(row))->relnatts;
+	ReleaseSysCache(row);
+	return count;
+}
+
+/* The columns that what a query reads has now: it can have got some since. */
+static int
+count_columns(RangeTblEntry * rte)
+{
+	int			count = rte->eref != NULL ? list_length(rte->eref->colnames) : 0;
+	ListCell   *cell;
+
+	if (rte->rtekind == RTE_RELATION)
+		count = Max(count, count_attributes(rte->relid));
+	foreach(cell, rte->functions)
+	{
+		Oid			relation = typeOrDomainTypeRelid(exprType(lfirst_node(RangeTblFunction, cell)->funcexpr));
+
+		if (OidIsValid(relation))
+			count += count_attributes(relation);
+	}
+	return count;
+}
+
+/* The columns of what is joined; adds those of all joins in it. */
+static double
+add_joins(Effort *effort, const Query *query, Node *joined)
+{
+	double		count = 0;
+	ListCell   *cell;
+
+	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
+	if (joined == NULL)
+		return 0;
+	if (IsA(joined, RangeTblRef))
+		return count_columns(rt_fetch(((RangeTblRef *) joined)->rtindex, query->rtable));
+	if (IsA(joined, JoinExpr))
+	{
+		count = add_joins(effort, query, ((JoinExpr *) joined)->larg) +
+			add_joins(effort, query, ((JoinExpr *) joined)->rarg);
+		effort->joined_columns += count;
+		return count;
+	}
+	foreach(cell, castNode(FromExpr, joined)->fromlist)
+		count += add_joins(effort, query, lfirst(cell));
+	return count;
+}
+
+/* Into how many sets grouping sets are expanded, and how many columns they name. */
+static double
+count_sets(const List *sets, bool is_sum, double *content)
+{
+	double		count = is_sum ? 0 : 1;
+	const ListCell *cell;
+
+	check_stack_depth();
+	foreach(cell, sets)
+	{
+		GroupingSet *set = lfirst_node(GroupingSet, cell);
+		double		of_set = 1;
+
+		CHECK_FOR_INTERRUPTS();
+		if (set->kind == GROUPING_SET_SIMPLE)
+			*content += list_length(set->content);
+		else if (set->kind != GROUPING_SET_EMPTY)
+			of_set = count_sets(set->content, true, content);
+		if (set->kind == GROUPING_SET_ROLLUP)
+			of_set = list_length(set->content) + 1;
+		else if (set->kind == GROUPING_SET_CUBE)
+			of_set = list_length(set->content) < 12 ? 1 << list_length(set->content) : MAX_SETS;
+		count = Min(is_sum ? count + of_set : count * of_set, MAX_SETS);
+	}
+	return count;
+}
+
 static bool add_effort(Node *node, Effort *effort);
 
 static bool
 add_query(Query *query, Effort *effort)
 {
 	Again		outer = effort->again;
+	double		content = 0;
+	double		sets = count_sets(query->groupingSets, false, &content);
 	ListCell   *cell;
 
 	foreach(cell, query->rtable)
 	{
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+		double		columns = count_columns(rte);
 
 		if (rte->eref != NULL)
-		{
 			add_names(effort, rte->eref->colnames);
-			effort->columns += list_length(rte->eref->colnames);
-		}
+		effort->columns += columns;
+		effort->comparisons += columns * columns;
+		effort->written_bytes += columns * BYTES_OF_COLUMN;
 	}
+	(void) add_joins(effort, query, (Node *) query->jointree);
+	effort->comparisons += sets * content * content;
 	effort->again = again_of_query(query);
 	(void) query_tree_walker(query, add_effort, effort, 0);
 	pfree(effort->again.times);
@@ -310,12 +453,98 @@ add_query(Query *query, Effort *effort)
 	return false;
 }
 
+static void
+add_number(Effort *effort, Datum number)
+{
+	char	   *text;
+
+	/* Enough is known. */
+	if (effort->written_bytes > MAX_WRITTEN_BYTES)
+		return;
+	text = DatumGetCString(DirectFunctionCall1(numeric_out, number));
+	effort->written_bytes += strlen(text);
+	pfree(text);
+}
+
+static void
+add_jsonb(Effort *effort, Jsonb *jsonb)
+{
+	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
+	JsonbValue	value;
+	JsonbIteratorToken token;
+
+	while ((token = JsonbIteratorNext(&iterator, &value, false)) != WJB_DONE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		effort->written_bytes += BYTES_OF_COLUMN;
+		if ((token == WJB_ELEM || token == WJB_VALUE) && value.type == jbvNumeric)
+			add_number(effort, NumericGetDatum(value.val.numeric));
+	}
+	effort->written_bytes += VARSIZE(jsonb);
+}
+
+static void
+add_array(Effort *effort, ArrayType *array)
+{
+	Oid			type = getBaseType(ARR_ELEMTYPE(array));
+	ArrayIterator iterator;
+	Datum		element;
+	bool		isnull;
+
+	effort->written_bytes += VARSIZE(array) +
+		(double) ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) * BYTES_OF_COLUMN;
+	if (type != NUMERICOID || effort->written_bytes > MAX_WRITTEN_BYTES)
+		return;
+	iterator = array_create_iterator(array, 0, NULL);
+	while (array_iterate(iterator, &element, &isnull))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!isnull)
+			add_number(effort, element);
+	}
+	array_free_iterator(iterator);
+}
+
+/* Whether numbers can be in a value of a type, which take far more as text. */
+static bool
+may_have_numbers(Oid type)
+{
+	char		typtype;
+
+	type = getBaseType(type);
+	if (OidIsValid(get_element_type(type)))
+		type = getBaseType(get_element_type(type));
+	typtype = get_typtype(type);
+	return typtype == TYPTYPE_COMPOSITE || typtype == TYPTYPE_RANGE ||
+		typtype == TYPTYPE_MULTIRANGE || type == JSONPATHOID || type == JSONBOID;
+}
+
+/* What a constant takes as text. */
+static void
+add_constant(Effort *effort, const Const *constant)
+{
+	Oid			type = getBaseType(constant->consttype);
+
+	if (constant->constisnull || constant->constlen != -1)
+		return;
+	if (type == NUMERICOID)
+		add_number(effort, constant->constvalue);
+	else if (type == JSONBOID)
+		add_jsonb(effort, DatumGetJsonbP(constant->constvalue));
+	else if (may_have_numbers(type))
+		effort->written_bytes += (double) VARSIZE_ANY(DatumGetPointer(constant->constvalue)) * DIGITS_OF_BYTE;
+	else if (OidIsValid(get_element_type(type)))
+		add_array(effort, DatumGetArrayTypeP(constant->constvalue));
+	else
+		effort->written_bytes += VARSIZE_ANY(DatumGetPointer(constant->constvalue));
+}
+
 static bool
 add_aggregate(Aggref * aggregate, Effort *effort)
 {
 	Again		outer = effort->again;
 
-	add_call(effort, ProcedureRelationId, aggregate->aggfnoid);
+	add_function(effort, aggregate->aggfnoid);
 	effort->again = nothing_again(aggregate->args);
 	write_clauses(&effort->again, aggregate->aggorder, 1);
 	(void) expression_tree_walker((Node *) aggregate, add_effort, effort);
@@ -356,31 +585,30 @@ add_effort(Node *node, Effort *effort)
 			effort->references += REFERENCES_OF_FIELD;
 			break;
 		case T_Const:
-			if (!((Const *) node)->constisnull && ((Const *) node)->constlen == -1)
-				effort->written_bytes += VARSIZE_ANY(DatumGetPointer(((Const *) node)->constvalue));
+			add_constant(effort, (Const *) node);
 			break;
 		case T_FuncExpr:
-			add_call(effort, ProcedureRelationId, ((FuncExpr *) node)->funcid);
+			add_function(effort, ((FuncExpr *) node)->funcid);
 			break;
 		case T_Aggref:
 			return add_aggregate((Aggref *) node, effort);
 		case T_WindowFunc:
-			add_call(effort, ProcedureRelationId, ((WindowFunc *) node)->winfnoid);
+			add_function(effort, ((WindowFunc *) node)->winfnoid);
 			break;
 		case T_OpExpr:
 		case T_DistinctExpr:
 		case T_NullIfExpr:
-			add_call(effort, OperatorRelationId, ((OpExpr *) node)->opno);
+			add_operator(effort, ((OpExpr *) node)->opno);
 			break;
 		case T_ScalarArrayOpExpr:
-			add_call(effort, OperatorRelationId, ((ScalarArrayOpExpr *) node)->opno);
+			add_operator(effort, ((ScalarArrayOpExpr *) node)->opno);
 			break;
 		case T_RowCompareExpr:
 			{
 				ListCell   *cell;
 
 				foreach(cell, ((RowCompareExpr *) node)->opnos)
-					add_call(effort, OperatorRelationId, lfirst_oid(cell));
+					add_operator(effort, lfirst_oid(cell));
 			}
 			break;
 		default:
@@ -398,18 +626,17 @@ Datum
 flake_takes_long(PG_FUNCTION_ARGS)
 {
 	char	   *tree;
-	HASHCTL		info = {.keysize = sizeof(Callee),.entrysize = sizeof(CalledName),.hcxt = CurrentMemoryContext};
 	Effort		effort = {0};
 
 	if (toast_raw_datum_size(PG_GETARG_DATUM(0)) > MAX_TREE_BYTES)
 		PG_RETURN_BOOL(true);
 	tree = text_to_cstring(PG_GETARG_TEXT_PP(0));
-	effort.names = hash_create("names in a definition", 64, &info, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	effort.calls = flake_no_calls();
 	(void) add_effort(stringToNode(tree), &effort);
-	hash_destroy(effort.names);
+	hash_destroy(effort.calls.names);
 	PG_RETURN_BOOL(effort.comparisons > MAX_COMPARISONS ||
 				   effort.references * effort.columns > MAX_LOOKUPS ||
-				   effort.candidates > MAX_CANDIDATES ||
-				   effort.default_bytes > MAX_DEFAULT_BYTES ||
+				   effort.joined_columns > MAX_JOINED_COLUMNS ||
+				   flake_calls_take_long(&effort.calls) ||
 				   effort.written_bytes > MAX_WRITTEN_BYTES);
 }

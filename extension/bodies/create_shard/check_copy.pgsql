@@ -91,6 +91,8 @@ BEGIN
             DETAIL = format('Something that was executed, such as a function in a check or an index, has put it into schema "%s".', target);
     END IF;
 
+    -- Options of columns, and statistics objects, can have been made since they were measured.
+    PERFORM @extschema@._flake_refuse_long(ticket, tables, 'Change that, or drop it, and create it in the copy by hand.');
     WITH original AS (SELECT * FROM @extschema@._flake_traits(source)),
          copy AS (SELECT * FROM @extschema@._flake_traits(target_oid))
     SELECT d.object, d.trait INTO problem

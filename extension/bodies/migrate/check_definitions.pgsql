@@ -28,8 +28,12 @@ BEGIN
                 HINT = 'Drop it before, and create it again afterwards.';
         END IF;
         BEGIN
-            meant := CASE WHEN octet_length(definition.query) > 4194304
-                          THEN 'Its definition has more than 4 MB as text, which takes long to read.' END;
+            -- Functions that it calls can have been made again since it was measured.
+            SELECT format('The %s %s.', t.object, t.what) INTO meant
+            FROM @extschema@._flake_too_long(ARRAY[definition.class]::oid[], ARRAY[definition.object]::oid[]) AS t;
+            IF octet_length(definition.query) > 4194304 THEN
+                meant := 'Its definition has more than 4 MB as text, which takes long to read.';
+            END IF;
             IF meant IS NULL THEN
                 SELECT r.result_types, r.named INTO result_types, named
                 FROM @extschema@._flake_rebind(ticket, definition.query, retyped_of, retyped, new_types) AS r;
