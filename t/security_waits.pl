@@ -617,6 +617,41 @@ foreach my $case (
 		(SELECT string_agg('id', ', ') FROM generate_series(1, 1000)), (SELECT string_agg('(1)', ', ') FROM generate_series(1, 4096))))
 	],
 	[
+		'VIEW hers.rollups; DROP TABLE hers.rolled',
+		q(SELECT format('CREATE TABLE hers.rolled (%s)', string_agg(format('c%s int', i), ', ')) FROM generate_series(1, 240) AS i
+		UNION ALL
+		SELECT format('CREATE VIEW hers.rollups AS SELECT max(a.id) FROM written.a, hers.rolled GROUP BY ROLLUP (%s), ROLLUP (%s)',
+		(SELECT string_agg('c' || i, ', ') FROM generate_series(1, 40) AS i),
+		(SELECT string_agg(c, ', ') FROM (SELECT format('(%s)', string_agg('c' || i, ', ')) AS c FROM generate_series(41, 240) AS i) AS r, generate_series(1, 10))))
+	],
+	[
+		'VIEW hers.grown; DROP TABLE hers.grows',
+		q(VALUES ('CREATE TABLE hers.grows (a int)')
+		UNION ALL
+		SELECT 'CREATE VIEW hers.grown AS SELECT a.id FROM written.a, ' || string_agg('hers.grows AS g' || i, ', ') FROM generate_series(1, 500) AS i
+		UNION ALL
+		SELECT 'ALTER TABLE hers.grows ' || string_agg(format('ADD c%s int', i), ', ') FROM generate_series(1, 1500) AS i)
+	],
+	[
+		'VIEW hers.crossed; DROP TABLE hers.empty',
+		q(VALUES ('CREATE TABLE hers.empty ()')
+		UNION ALL
+		SELECT 'CREATE VIEW hers.crossed AS SELECT a.id FROM written.a, ' || string_agg(j, ', ')
+		FROM (SELECT string_agg('hers.empty AS ' || chr(96 + n) || i, ' CROSS JOIN ') AS j FROM generate_series(1, 8) AS n, generate_series(1, 20) AS i GROUP BY n) AS c
+		UNION ALL
+		SELECT 'ALTER TABLE hers.empty ' || string_agg(format('ADD c%s int', i), ', ') FROM generate_series(1, 1500) AS i)
+	],
+	[
+		'VIEW hers.numbers',
+		q(SELECT format('CREATE VIEW hers.numbers AS SELECT id FROM written.a WHERE %L::numeric[] IS NOT NULL AND %L::jsonb IS NOT NULL',
+		array_agg('1e131071'::text), '{}') FROM generate_series(1, 100))
+	],
+	[
+		'VIEW hers.numbers',
+		q(SELECT format('CREATE VIEW hers.numbers AS SELECT id FROM written.a WHERE %L::jsonb IS NOT NULL',
+		jsonb_agg(1e131071::numeric)) FROM generate_series(1, 100))
+	],
+	[
 		'VIEW hers.windows',
 		q(SELECT format('CREATE VIEW hers.windows AS SELECT coalesce(%s) AS c FROM written.a', string_agg(w, ', '))
 		FROM (SELECT format('count(*) OVER (PARTITION BY %s)', string_agg('id + ' || i, ', ')) AS w FROM generate_series(1, 300) AS i) AS p, generate_series(1, 1000))
@@ -651,6 +686,15 @@ END$$));
 is(value($superuser, q(SELECT _flake_takes_long(conbin) FROM pg_constraint WHERE conname = 'is_long')), 't', 'what is too long to be read takes long');
 value($superuser, 'DROP TABLE written.long');
 
+# What a command calls can have become long since.
+value($hers, q(DO $$BEGIN
+	EXECUTE format('CREATE FUNCTION hers.called(int, text DEFAULT %L) RETURNS int LANGUAGE sql AS $a$SELECT 1$a$', repeat('x', 2000000));
+END$$));
+my $calls = join(', ', map { "hers.called($_) AS c$_" } 1 .. 10);
+my ($out, $err) = ask($hers, "SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}', ARRAY[['mallory'::regrole::oid::text, NULL, NULL, 'CREATE VIEW hers.calls AS SELECT $calls']], false)");
+like($err, qr/ERROR:  55000.*a function or an operator that is called was changed meanwhile/s, 'a command calls what has become long');
+value($hers, 'DROP FUNCTION hers.called');
+
 # Namesakes that are not in the function's schema are nobody's business.
 value($hers, q(CREATE SCHEMA elsewhere; DO $$BEGIN
 	EXECUTE format('CREATE FUNCTION elsewhere.lower(text, text DEFAULT %L) RETURNS text LANGUAGE sql AS $a$SELECT $1$a$', repeat('x', 1500000));
@@ -668,7 +712,7 @@ DO $$BEGIN
 		EXECUTE format('COMMENT ON VIEW hers.noted%s IS %L', i, repeat('x', 3000000));
 	END LOOP;
 END$$));
-my ($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+($out, $err) = ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
 like($err, qr/ERROR:  0A000.*view hers\.noted\d.*more than 16 MB together/s, 'flake_migrate(), several are too long together');
 value($hers, 'DROP VIEW hers.noted1');
 like(code($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))), qr/^none/, 'without them it goes on');
@@ -718,7 +762,11 @@ like($err, qr/ERROR:  0A000.*table remarked\.a has a definition and comments of 
 value($superuser, 'CREATE SCHEMA refers; CREATE TABLE refers.a (id bigint DEFAULT flake_id(88), a bigint REFERENCES remarked.a)');
 ($out, $err) = ask($superuser, q(SELECT flake_create_shard(90, 'refers')));
 like($err, qr/ERROR:  0A000.*table remarked\.a has a definition and comments of more than 4 MB/s, 'flake_create_shard(), one of the table that a foreign key refers to');
-value($superuser, 'DROP TABLE refers.a, remarked.a; SET client_min_messages = error; DROP SCHEMA refers, remarked CASCADE; RESET client_min_messages');
+value($hers, q(CREATE TABLE hers.k (id bigint PRIMARY KEY, a int); DO $$BEGIN EXECUTE format('CREATE STATISTICS hers.s ON a, (a::text || %L) FROM hers.k', repeat('x', 2000000)); END$$));
+value($superuser, 'ALTER TABLE refers.a DROP CONSTRAINT a_a_fkey, ADD FOREIGN KEY (a) REFERENCES hers.k');
+($out, $err) = ask($superuser, q(SELECT flake_create_shard(90, 'refers')));
+like($err, qr/ERROR:  0A000.*statistics object hers\.s has a definition and comments of more than 4 MB/s, 'flake_create_shard(), or a statistics object of it');
+value($superuser, 'DROP TABLE refers.a, remarked.a, hers.k; SET client_min_messages = error; DROP SCHEMA refers, remarked CASCADE; RESET client_min_messages');
 
 #
 # _flake_execute_steps(): what a role locks that may refer to one partition
