@@ -509,14 +509,14 @@ add_array(Effort *effort, ArrayType *array)
 static bool
 may_have_numbers(Oid type)
 {
-	char		typtype;
-
 	type = getBaseType(type);
 	if (OidIsValid(get_element_type(type)))
 		type = getBaseType(get_element_type(type));
-	typtype = get_typtype(type);
-	return typtype == TYPTYPE_COMPOSITE || typtype == TYPTYPE_RANGE ||
-		typtype == TYPTYPE_MULTIRANGE || type == JSONPATHOID || type == JSONBOID;
+	if (get_typtype(type) == TYPTYPE_MULTIRANGE)
+		type = get_multirange_range(type);
+	if (get_typtype(type) == TYPTYPE_RANGE)
+		return getBaseType(get_range_subtype(type)) == NUMERICOID;
+	return get_typtype(type) == TYPTYPE_COMPOSITE || type == JSONPATHOID || type == JSONBOID;
 }
 
 /* What a constant takes as text. */
