@@ -826,7 +826,7 @@ wait_for_waiters($node, 1);
 is(code($other, q(SELECT flake_renew('new', '1 hour', 'app_id'))), '42704', 'flake_lease(), the map: others use the name of the owner');
 like(code($other, $_), qr/^none/, "flake_lease(), the map: $_")
   foreach 'BEGIN; ALTER SEQUENCE app_id CACHE 1; ROLLBACK', q(BEGIN; SELECT flake_detach_all('app_id'); ROLLBACK);
-my ($out, $err) = ask($other, q(SET lock_timeout = 0; SET statement_timeout = '3s'; SELECT flake_renew('late', '1 hour', 'app_id')));
+($out, $err) = ask($other, q(SET lock_timeout = 0; SET statement_timeout = '3s'; SELECT flake_renew('late', '1 hour', 'app_id')));
 like($err, qr/ERROR:  55P03: could not obtain lock on relation "flake_shard_map"/, 'flake_renew() does not wait for the map');
 like($err, qr/DETAIL:  The lease of owner "late" has expired/, 'and says why');
 value($hers, 'ROLLBACK; BEGIN; LOCK TABLE flake_shard_map IN ROW EXCLUSIVE MODE');
