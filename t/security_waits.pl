@@ -479,6 +479,7 @@ value($superuser,
 is_canceled_soon($superuser, q(SELECT _flake_lock_trees(_flake_guard('public'), ARRAY['hers.parent'::regclass::oid], true, '{}', '{}', now())),
 	'many that inherit from a table of hers');
 value($superuser, q(DELETE FROM pg_inherits WHERE inhparent = 'hers.parent'::regclass; DROP TABLE hers.parent; RESET allow_system_table_mods));
+value($superuser, 'VACUUM (ANALYZE) pg_inherits');
 
 # Long arrays, which anybody can give
 is_canceled_soon($hers,
