@@ -83,9 +83,22 @@ typedef struct Again
 	Index		max;
 } Again;
 
+/*
+ * Since PostgreSQL 18, what is grouped by is kept once, and columns of an entry of the
+ * query's refer to it: it is written in the place of each.
+ */
+typedef struct Grouped
+{
+	const struct Grouped *outer;	/* in the query around it */
+	int			entry;			/* its number, or 0 */
+	double	   *bytes;			/* of each */
+	int			count;
+} Grouped;
+
 /* What a tree takes. */
 typedef struct Effort
 {
+	const Grouped *grouped;
 	Calls		calls;
 	Again		again;			/* in the query, or aggregate, that is looked
 								 * at */
@@ -425,12 +438,54 @@ count_sets(const List *sets, bool is_sum, double *content)
 
 static bool add_effort(Node *node, Effort *effort);
 
+/* What is grouped by, with what it takes; bytes are palloc'd. */
+static void
+add_grouped(Effort *effort, Query *query, Grouped *grouped)
+{
+#if PG_VERSION_NUM >= 180000
+	ListCell   *cell;
+
+	foreach(cell, query->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+		ListCell   *expression;
+
+		if (rte->rtekind != RTE_GROUP)
+			continue;
+		grouped->bytes = palloc0(list_length(rte->groupexprs) * sizeof(double));
+		foreach(expression, rte->groupexprs)
+		{
+			double		before = effort->written_bytes;
+
+			(void) add_effort(lfirst(expression), effort);
+			grouped->bytes[grouped->count++] = effort->written_bytes - before;
+		}
+		grouped->entry = foreach_current_index(cell) + 1;
+	}
+#endif
+}
+
+static void
+add_reference(Effort *effort, const Var *var)
+{
+	const Grouped *grouped = effort->grouped;
+
+	effort->references++;
+	for (Index level = 0; grouped != NULL && level < var->varlevelsup; level++)
+		grouped = grouped->outer;
+	if (grouped != NULL && grouped->entry > 0 && var->varno == grouped->entry &&
+		var->varattno > 0 && var->varattno <= grouped->count)
+		effort->written_bytes += grouped->bytes[var->varattno - 1];
+}
+
 static bool
 add_query(Query *query, Effort *effort)
 {
 	Again		outer = effort->again;
+	Grouped		grouped = {.outer = effort->grouped};
 	double		content = 0;
 	double		sets = count_sets(query->groupingSets, false, &content);
+	int			flags = 0;
 	ListCell   *cell;
 
 	foreach(cell, query->rtable)
@@ -447,7 +502,13 @@ add_query(Query *query, Effort *effort)
 	(void) add_joins(effort, query, (Node *) query->jointree);
 	effort->comparisons += sets * content * content;
 	effort->again = again_of_query(query);
-	(void) query_tree_walker(query, add_effort, effort, 0);
+	effort->grouped = &grouped;
+	add_grouped(effort, query, &grouped);
+#if PG_VERSION_NUM >= 180000
+	flags = QTW_IGNORE_GROUPEXPRS;
+#endif
+	(void) query_tree_walker(query, add_effort, effort, flags);
+	effort->grouped = grouped.outer;
 	pfree(effort->again.times);
 	effort->again = outer;
 	return false;
@@ -579,7 +640,7 @@ add_effort(Node *node, Effort *effort)
 		case T_TargetEntry:
 			return add_target((TargetEntry *) node, effort);
 		case T_Var:
-			effort->references++;
+			add_reference(effort, (Var *) node);
 			break;
 		case T_FieldSelect:
 			effort->references += REFERENCES_OF_FIELD;
