@@ -166,9 +166,15 @@ is_integer(Oid type)
 	return type == INT8OID || type == INT4OID || type == INT2OID;
 }
 
-/* Locks the indexes of a table that nobody else keeps locked, as REINDEX does. */
+/* Anybody can have made thousands: without an index, the table is read. */
+#define MAX_INDEXES		100
+
+/*
+ * Locks indexes of a table that begin with a column, but for those that somebody keeps
+ * locked, as REINDEX does.
+ */
 static List *
-lock_indexes(Oid relation)
+lock_indexes(Oid relation, AttrNumber attribute)
 {
 	Relation	pg_index = table_open(IndexRelationId, AccessShareLock);
 	List	   *indexes = NIL;
@@ -179,13 +185,15 @@ lock_indexes(Oid relation)
 	ScanKeyInit(&key, Anum_pg_index_indrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relation));
 	scan = systable_beginscan(pg_index, IndexIndrelidIndexId, true, NULL, 1, &key);
-	while (HeapTupleIsValid(row = systable_getnext(scan)))
+	while (list_length(indexes) < MAX_INDEXES &&
+		   HeapTupleIsValid(row = systable_getnext(scan)))
 	{
-		Oid			index = ((Form_pg_index) GETSTRUCT(row))->indexrelid;
+		Form_pg_index form = (Form_pg_index) GETSTRUCT(row);
 
 		CHECK_FOR_INTERRUPTS();
-		if (ConditionalLockRelationOid(index, AccessShareLock))
-			indexes = lappend_oid(indexes, index);
+		if (form->indkey.values[0] == attribute &&
+			ConditionalLockRelationOid(form->indexrelid, AccessShareLock))
+			indexes = lappend_oid(indexes, form->indexrelid);
 	}
 	systable_endscan(scan);
 	table_close(pg_index, AccessShareLock);
@@ -308,7 +316,7 @@ search_table(Search *search, Oid relation, const char *attribute_name)
 	Relation	rel;
 	AttrNumber	attribute = get_attnum(relation, attribute_name);
 	TableSearch table = {.search = search,.attribute = attribute};
-	List	   *indexes = is_integer(search->type) ? lock_indexes(relation) : NIL;
+	List	   *indexes = is_integer(search->type) ? lock_indexes(relation, attribute) : NIL;
 	Oid			index;
 	char		generated;
 
