@@ -706,6 +706,20 @@ value($superuser, 'DROP VIEW written.lowers');
 value($hers, 'DROP FUNCTION elsewhere.lower; DROP SCHEMA elsewhere');
 value($superuser, 'REVOKE CREATE ON DATABASE postgres FROM mallory');
 
+# What takes long in any other way is found before a table is locked: here, to read a row
+# of a domain is to sleep.
+value($superuser, q(
+CREATE DOMAIN written.slow AS int CHECK (pg_sleep(coalesce(current_setting('test.seconds', true), '0')::float8) IS NOT NULL);
+CREATE TYPE written.slow_row AS (x written.slow);
+CREATE VIEW written.reads_slowly AS SELECT id FROM written.a WHERE '(1)'::written.slow_row IS NOT NULL;
+SET test.seconds = 6));
+send_query($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5)));
+wait_until(sub { value($other, q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep')) == 1 }, 'flake_migrate() reads what takes long');
+alice_goes_on('flake_migrate(), what it takes long to read', 'INSERT INTO written.a DEFAULT VALUES', 'BEGIN; LOCK TABLE written.a IN EXCLUSIVE MODE; COMMIT');
+is(value($other, q(SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep')), 1, 'it still does');
+like((get_answer($superuser))[1], qr/ERROR:  0A000.*under view written\.reads_slowly\nDETAIL:  PostgreSQL has taken more than 5 s to read its definition/, 'what takes long in any way is refused');
+value($superuser, 'RESET test.seconds; DROP VIEW written.reads_slowly; DROP TYPE written.slow_row; DROP DOMAIN written.slow');
+
 value($hers, q(
 DO $$BEGIN
 	FOR i IN 1 .. 6 LOOP

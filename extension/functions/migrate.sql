@@ -53,7 +53,7 @@ COMMENT ON FUNCTION @extschema@._flake_remade(oid, oid) IS
 'the commands that give a view or a sequence, when a role has made it anew, the owner, privileges and comments that it has now; in a first row, without a command, its name as CREATE has to have it; for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_definitions(ticket @extschema@._flake_ticket, relations oid[], attributes name[], views oid[],
-    OUT what text, OUT class oid, OUT object oid, OUT relation oid, OUT query text, OUT named oid[])
+    OUT what text, OUT class oid, OUT object oid, OUT relation oid, OUT named oid[])
 RETURNS SETOF record
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -62,7 +62,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_definitions(@extschema@._flake_ticket, oid[], name[], oid[]) IS
-'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, as a query, and then views in their order; and its _flake_named(); for functions of flakeid';
+'what is created again from its definition when columns change: the indexes, checks and statistics objects that name them, and then views in their order; and its _flake_named(); for functions of flakeid';
 
 CREATE FUNCTION @extschema@._flake_record_of(relations oid[], views oid[])
 RETURNS text
@@ -159,7 +159,7 @@ AS $function$
 $function$;
 
 COMMENT ON FUNCTION @extschema@._flake_check_definitions(@extschema@._flake_ticket, name, name, oid[], name[], oid[]) IS
-'an error if one of the _flake_definitions() would not mean the same when columns are bigint: 0A000; for flake_migrate()';
+'an error if one of the _flake_definitions() would not mean the same when columns are bigint, or takes more than 5 s to read: 0A000; for flake_migrate()';
 
 CREATE FUNCTION @extschema@._flake_check_minting(ticket @extschema@._flake_ticket, target oid, table_name name, attribute name,
     generator regclass, layout @extschema@.flake_layout, shard int, dry_run boolean)
@@ -221,7 +221,7 @@ BEGIN ATOMIC
 END;
 
 COMMENT ON FUNCTION @extschema@.flake_migrate(regclass, name, int, regclass, boolean, boolean) IS
-'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; a column of type uuid from flake_uuidv7(shard, generator), with flake_default_uuidv7 in the place of flake_default, and leaves its values as they are; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer or uuid, or the generator''s layout is for another type, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 38000 if the code of a table''s owner raises the error of a canceled statement, 55P03 when lock_timeout is over, which limits all waiting for locks together, or if others have kept a page of the table locked for two seconds';
+'lets a column that was serial, an identity or had another default take its values from flake_id(shard, generator), widens it and the columns that refer to it to bigint, and creates views on them again; a column of type uuid from flake_uuidv7(shard, generator), with flake_default_uuidv7 in the place of flake_default, and leaves its values as they are; the statements for it, which were executed unless dry_run; the old sequence is kept unless drop_sequence; errors: 42501 unless the user is the owner or may be, 55000 if new ids would not exceed those in the column or cannot be minted, 42809 if target is no table, 42P01 if it or the generator does not exist, 25006 read-only, 42703 no such column, 42804 not an integer or uuid, or the generator''s layout is for another type, 22003 no such shard, 0A000 for what it would not keep as it is, for names that would come to mean something else, and for foreign keys and inheritance that would execute what the owner of another table has written, 25001 not READ COMMITTED, 38000 if the code of a table''s owner raises the error of a canceled statement, 55P03 when lock_timeout is over, which limits all waiting for locks together, first in a dry run and then in the migration, or if others have kept a page of the table locked for two seconds';
 
 -- Whole schemas
 

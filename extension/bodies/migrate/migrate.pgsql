@@ -23,6 +23,20 @@ DECLARE
     named pg_catalog.jsonb;
     steps pg_catalog.text[];    -- for _flake_execute_steps()
 BEGIN
+    -- PostgreSQL cannot be canceled while it reads a definition, which may be anybody's.
+    -- So a dry run comes first, which keeps nobody from his tables: what it takes long to
+    -- read is refused.
+    IF NOT dry_run AND guarded = '{}' THEN
+        BEGIN
+            PERFORM set_config('client_min_messages', 'warning', true);
+            PERFORM @extschema@._flake_migrate_guarded(ticket, target, attribute, shard, generator, layout,
+                                                      true, drop_sequence, others, other_attributes, guarded);
+            RAISE SQLSTATE 'FL001';     -- undoes the locks
+        EXCEPTION WHEN SQLSTATE 'FL001' THEN
+            began := clock_timestamp();
+        END;
+    END IF;
+
     -- All is locked at once or not at all: when one relation is in use, the others are let
     -- go while it is waited for, because it may be anybody's.  Then nobody adds a row, or
     -- refers to the column anew.  What was looked up is looked up again, and if it has
