@@ -339,19 +339,20 @@ sub new_clock
 
 =pod
 
-=item set_clock($clock, $seconds)
+=item set_clock($clock, $seconds, $speed)
 
 Sets the clock to be so many seconds ahead of the real time, or behind it if
 negative.  It may have a server already; the server sees it the next time that
-it looks.
+it looks.  With a speed, it is that many times as fast as the real time from the
+server's start on, until another speed is given.
 
 =cut
 
 sub set_clock
 {
-	my ($clock, $seconds) = @_;
+	my ($clock, $seconds, $speed) = @_;
 
-	write_clock($clock, sprintf('%+.3f', $seconds));
+	write_clock($clock, sprintf('%+.3f%s', $seconds, defined $speed ? " x$speed" : ''));
 	return;
 }
 
