@@ -36,7 +36,9 @@ RESET debug_discard_caches;
 ANALYZE event;
 CREATE TABLE log (LIKE event, PRIMARY KEY (id)) PARTITION BY RANGE (id);
 SELECT count(*) FROM flake_create_partitions('log', '1 day', now() - interval '31 days', now() + interval '1 day') HAVING count(*) < 32;
+SET debug_discard_caches = 0;
 INSERT INTO log SELECT * FROM event;
+RESET debug_discard_caches;
 ANALYZE log;
 
 SELECT name, query, is_expected(format(query, name), 2)
@@ -81,8 +83,8 @@ FROM unnest('{photo,comment}'::text[]) AS name, generate_series(0, 3) AS n \gexe
 -- With debug_discard_caches on, this would take hours.
 SET debug_discard_caches = 0;
 INSERT INTO photo SELECT flake_make('2026-01-01', n % 8192, n / 8192), n FROM generate_series(0, 32767) AS n;
-RESET debug_discard_caches;
 INSERT INTO comment SELECT id, id + 512 FROM photo WHERE n < 8192;
+RESET debug_discard_caches;
 ANALYZE photo, comment;
 -- each row is in the partition of its shard, also before the epoch
 INSERT INTO photo VALUES (-9223372036854775808, 0), (9223372036854775807, 0), (-1, 0), (0, 0);
