@@ -86,14 +86,18 @@ open_sequence(const HorizonRef *ref)
 {
 	Relation	rel = relation_open(ref->sequence, NoLock);
 
-	/* A file that goes away in a rollback would not keep it (H2). */
-	if (flake_has_new_file(rel))
+	/*
+	 * A file that goes away in a rollback would not keep it (H2); nor would this one, if
+	 * another transaction commits.
+	 */
+	if (flake_has_new_file(rel) ||
+		flake_uncommitted(ref->sequence, rel->rd_rel->relfilenode).other_file)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot use generator \"%s\" while changes to it are not committed",
 						RelationGetRelationName(rel)),
-				 errdetail("If they were rolled back, ids that were handed out, or settled, could be minted after a crash."),
-				 errhint("Commit first.")));
+				 errdetail("Ids that were handed out, or settled, could be minted after a crash."),
+				 errhint("Commit first, or wait until others have committed.")));
 	return rel;
 }
 

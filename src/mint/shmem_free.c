@@ -29,6 +29,8 @@
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "storage/lock.h"
+#include "storage/sinval.h"
+#include "trust/relation.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -72,6 +74,9 @@ typedef struct Droppable
 	/* Keeps others from using it; false if that would mean waiting. */
 	bool		(*lock) (Oid oid);
 	void		(*unlock) (Oid oid);
+
+	/* Tells others that it is gone.  Null if nobody can use it any more. */
+	void		(*announce) (Oid oid);
 } Droppable;
 
 /* Look for so many at once, which are locked together. */
@@ -157,7 +162,11 @@ lock_if_dropped(const Droppable *kind, Oid oid)
 		return false;
 	renew_catalog_snapshot();
 	if (!kind->exists(oid))
+	{
+		if (kind->announce != NULL)
+			kind->announce(oid);
 		return true;
+	}
 	kind->unlock(oid);
 	return false;
 }
@@ -265,29 +274,27 @@ generator_of_key(const FlakeKey *key)
 		? key->generator : InvalidOid;
 }
 
+/* Whether there is one, also if what has made it, or drops it, is not committed. */
 static bool
 generator_exists(Oid generator)
 {
-	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator));
+	return SearchSysCacheExists1(RELOID, ObjectIdGetDatum(generator)) ||
+		flake_uncommitted(generator, InvalidOid).changed;
 }
 
 /*
- * Whether this transaction may be the one that is dropping a relation, or has a pointer
- * into its entries: it has minted or backfilled, and what has made the generator was
- * undone since.
+ * Whether this transaction has a pointer into its entries: it has minted or backfilled,
+ * and what has made the generator was undone since.
  */
 static bool
 is_used_by_us(const LOCKTAG *relation)
 {
-	return flake_lock_is_held(relation, AccessExclusiveLock) ||
-		flake_lock_is_held(relation, RowExclusiveLock);
+	return flake_lock_is_held(relation, RowExclusiveLock);
 }
 
 /*
- * While the creation of a generator or its end is not committed, somebody holds a
- * lock on the sequence: if not us, we do not get ours.  While we hold ours, which
- * conflicts with that of minting, nobody uses a pointer into its entries.  Whoever
- * locks the sequence after us learns that it is gone before anything else.
+ * While we hold our lock, which conflicts with that of minting, nobody uses a pointer into
+ * its entries.
  */
 static bool
 lock_generator(Oid generator)
@@ -297,6 +304,22 @@ lock_generator(Oid generator)
 	SET_LOCKTAG_RELATION(tag, MyDatabaseId, generator);
 	return !is_used_by_us(&tag) &&
 		ConditionalLockRelationOid(generator, ExclusiveLock);
+}
+
+/*
+ * Whoever locks the sequence after us is to learn that it is gone before anything else.
+ * A transaction that has dropped it announces that while it has its lock on it, or
+ * without: see relation.c.  Then it can be over, and not have come to that.
+ */
+static void
+announce_generator(Oid generator)
+{
+	SharedInvalidationMessage message = {0};
+
+	message.rc.id = SHAREDINVALRELCACHE_ID;
+	message.rc.dbId = MyDatabaseId;
+	message.rc.relId = generator;
+	SendSharedInvalidMessages(&message, 1);
 }
 
 static void
@@ -309,6 +332,7 @@ static const Droppable droppable_generators = {
 	.of_key = generator_of_key,
 	.exists = generator_exists,
 	.lock = lock_generator,
+	.announce = announce_generator,
 	.unlock = unlock_generator,
 };
 

@@ -109,20 +109,6 @@ check_state(const ShardState *state, int32 shard)
 				 errhint("Choose a shard that was never minted, on no server, and detach it: flake_detach().")));
 }
 
-/*
- * Locks a shard until the end of the transaction.  The lock is not of a subtransaction,
- * whose end would release it.
- */
-static void
-lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode)
-{
-	ResourceOwner owner = CurrentResourceOwner;
-
-	CurrentResourceOwner = TopTransactionResourceOwner;
-	(void) flake_shard_lock(sequence, shard, mode, true);
-	CurrentResourceOwner = owner;
-}
-
 static Backfill *
 add(const Generator *generator, const GeneratorSlot *slot, Oid function)
 {
@@ -175,8 +161,8 @@ flake_backfill_begin(Generator *generator, int32 shard, Oid function)
 	(void) flake_generator_slot(generator, shard);
 
 	/* B3.  Those who want to mint it do not wait: its state does not change. */
-	lock_to_the_end(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
-	lock_to_the_end(sequence, shard, FLAKE_CHANGE_LEASE);
+	flake_shard_lock_to_the_end(sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
+	flake_shard_lock_to_the_end(sequence, shard, FLAKE_CHANGE_LEASE);
 	state = flake_shard_read_state(sequence, shard, function);
 	check_state(&state, shard);
 
@@ -236,8 +222,8 @@ static void
 lock_kept(const Backfill *backfill)
 {
 	LockRelationOid(backfill->sequence, AccessShareLock);
-	lock_to_the_end(backfill->sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
-	lock_to_the_end(backfill->sequence, backfill->shard, FLAKE_CHANGE_LEASE);
+	flake_shard_lock_to_the_end(backfill->sequence, FLAKE_OTHER_SHARDS, FLAKE_READ_STATE);
+	flake_shard_lock_to_the_end(backfill->sequence, backfill->shard, FLAKE_CHANGE_LEASE);
 	ForceSyncCommit();
 }
 
@@ -273,7 +259,7 @@ rule_out(const Backfill *backfill, bool prepares)
 	if (state.exists)
 		return;
 	if (prepares)
-		lock_to_the_end(sequence, shard, FLAKE_CHANGE_STATE);
+		flake_shard_lock_to_the_end(sequence, shard, FLAKE_CHANGE_STATE);
 	state.attached = may_mint_without_row(backfill, &state);
 	state.has_after = true;
 	state.after = flake_layout_id(&backfill->layout, backfill->last, backfill->image);

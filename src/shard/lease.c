@@ -84,7 +84,7 @@ lock_owner(const LeaseRequest *request)
 
 	memcpy(hash, VARDATA_ANY(digest), sizeof(hash));
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash[0], hash[1], OWNER_LOCK_CLASS);
-	(void) LockAcquire(&tag, ExclusiveLock, false, false);
+	(void) flake_lock_as_rows(&tag, ExclusiveLock, true);
 }
 
 static void

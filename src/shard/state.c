@@ -53,6 +53,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 
 /* A class of advisory locks that SQL functions (1, 2) and leases do not use. */
@@ -71,20 +72,51 @@ lock_tag(Oid sequence, int32 shard)
 	return tag;
 }
 
+/*
+ * A lock of the present subtransaction, as is what it writes.  CurrentResourceOwner can
+ * be a cursor's.  If FETCH fails in a savepoint, its locks are released, also those of
+ * FETCHes before the savepoint, of which the rows stay.
+ */
+bool
+flake_lock_as_rows(const LOCKTAG *tag, LOCKMODE mode, bool wait)
+{
+	ResourceOwner owner = CurrentResourceOwner;
+	bool		is_locked;
+
+	CurrentResourceOwner = CurTransactionResourceOwner;
+	is_locked = LockAcquire(tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+	CurrentResourceOwner = owner;
+	return is_locked;
+}
+
 bool
 flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait)
 {
 	LOCKTAG		tag = lock_tag(sequence, shard);
 
-	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+	return flake_lock_as_rows(&tag, mode, wait);
+}
+
+void
+flake_shard_lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode)
+{
+	LOCKTAG		tag = lock_tag(sequence, shard);
+	ResourceOwner owner = CurrentResourceOwner;
+
+	CurrentResourceOwner = TopTransactionResourceOwner;
+	(void) LockAcquire(&tag, mode, false, false);
+	CurrentResourceOwner = owner;
 }
 
 void
 flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode)
 {
 	LOCKTAG		tag = lock_tag(sequence, shard);
+	ResourceOwner owner = CurrentResourceOwner;
 
+	CurrentResourceOwner = CurTransactionResourceOwner;
 	LockRelease(&tag, mode, false);
+	CurrentResourceOwner = owner;
 }
 
 bool
@@ -94,7 +126,7 @@ flake_shard_overtake(Oid sequence, int32 shard, LOCKMODE mode)
 	int			timeout = LockTimeout;
 	int			others;
 
-	if (LockAcquire(&tag, mode, false, true) != LOCKACQUIRE_NOT_AVAIL)
+	if (flake_lock_as_rows(&tag, mode, false))
 		return true;
 	(void) GetLockConflicts(&tag, mode, &others);
 	if (others > 0)
@@ -107,7 +139,7 @@ flake_shard_overtake(Oid sequence, int32 shard, LOCKMODE mode)
 	PG_TRY();
 	{
 		LockTimeout = timeout == 0 ? OVERTAKE_MS : Min(timeout, OVERTAKE_MS);
-		(void) LockAcquire(&tag, mode, false, false);
+		(void) flake_lock_as_rows(&tag, mode, true);
 	}
 	PG_FINALLY();
 	{

@@ -11,6 +11,7 @@
 #define FLAKEID_STATE_H
 
 #include "access/skey.h"
+#include "storage/lock.h"
 #include "trust/own_table.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,7 +30,13 @@
 /* For its lock, as a shard: the opening of any slot of the generator. */
 #define FLAKE_OPENING		(-2)
 
-/* Locks a shard.  False if that would mean waiting, and wait is false. */
+/*
+ * Locks something, until what the present subtransaction writes is undone, or the
+ * transaction ends.  False if that would mean waiting, and wait is false.
+ */
+extern bool flake_lock_as_rows(const LOCKTAG *tag, LOCKMODE mode, bool wait);
+
+/* The same with a shard. */
 extern bool flake_shard_lock(Oid sequence, int32 shard, LOCKMODE mode, bool wait);
 extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
 
@@ -38,6 +45,9 @@ extern void flake_shard_unlock(Oid sequence, int32 shard, LOCKMODE mode);
  * for that.  False if others have locked it.
  */
 extern bool flake_shard_overtake(Oid sequence, int32 shard, LOCKMODE mode);
+
+/* Locks a shard until the end of the transaction, whatever is undone. */
+extern void flake_shard_lock_to_the_end(Oid sequence, int32 shard, LOCKMODE mode);
 
 /* Whether this transaction has locked a shard in a mode. */
 extern bool flake_shard_is_locked(Oid sequence, int32 shard, LOCKMODE mode);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * relation.h
- *	  What this transaction has done to a relation, and whose it is.
+ *	  What transactions have done to a relation, and whose it is.
  *
  * Copyright (c) 2026, the flakeid developers
  *
@@ -19,6 +19,18 @@ extern bool flake_is_new(Relation rel);
 
 /* Whether it has given it a new file after that. */
 extern bool flake_has_new_file(Relation rel);
+
+/*
+ * What transactions that are not over have done to a relation of this database.  One can
+ * go on without its locks: see relation.c.
+ */
+typedef struct Uncommitted
+{
+	bool		changed;		/* made, changed or dropped it, this one, too */
+	bool		other_file;		/* another one: has given it another file than this */
+} Uncommitted;
+
+extern Uncommitted flake_uncommitted(Oid relation, Oid file);
 
 /* The owner of a relation. */
 extern Oid	flake_relation_owner(Oid relation);
