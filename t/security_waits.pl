@@ -697,7 +697,24 @@ my ($out, $err) = ask($hers, "SELECT _flake_execute_steps(_flake_guard('public')
 like($err, qr/ERROR:  55000.*a function or an operator that is called was changed meanwhile/s, 'a command calls what has become long');
 value($hers, 'DROP FUNCTION hers.called');
 
-# Namesakes that are not in the function's schema are nobody's business.
+# Namesakes elsewhere are passed over for each call.
+my $types = q('{int,text,bigint,smallint,float8,float4,date,time,timestamp,uuid,json,jsonb,xml,bytea,inet,cidr,numeric,bool}'::text[]);
+my $call = q((SELECT string_agg('abs(1)', ', ') FROM generate_series(1, 11000)));
+value($hers, "CREATE SCHEMA passed; SET check_function_bodies = off; DO \$\$DECLARE s text; BEGIN
+	FOR s IN SELECT format('CREATE FUNCTION passed.abs(%s, %s, %s) RETURNS int LANGUAGE sql AS \$a\$SELECT 1\$a\$', a, b, c)
+		FROM unnest($types) AS a, unnest($types) AS b, unnest($types) AS c LOOP
+		EXECUTE s;
+	END LOOP;
+	EXECUTE format('CREATE VIEW hers.passes AS SELECT id, ARRAY[%s] FROM written.a', $call);
+END\$\$; RESET check_function_bodies");
+like((ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))))[1],
+	qr/ERROR:  0A000.*rule _RETURN on view hers\.passes has many equal names/s, 'flake_migrate(), many namesakes elsewhere');
+value($hers, 'DROP VIEW hers.passes');
+($out, $err) = ask($hers, "SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}', ARRAY[['mallory'::regrole::oid::text, NULL, NULL, format('CREATE VIEW hers.passes AS SELECT ARRAY[%s]', $call)]], false)");
+like($err, qr/ERROR:  55000.*a function or an operator that is called was changed meanwhile/s, 'a command calls what has become long, without a schema');
+value($hers, 'DROP SCHEMA passed CASCADE');
+
+# A few calls are not kept from it.
 value($hers, q(CREATE SCHEMA elsewhere; DO $$BEGIN
 	EXECUTE format('CREATE FUNCTION elsewhere.lower(text, text DEFAULT %L) RETURNS text LANGUAGE sql AS $a$SELECT $1$a$', repeat('x', 1500000));
 END$$));
@@ -1042,7 +1059,7 @@ value($writer, 'BEGIN; INSERT INTO a DEFAULT VALUES');
 value($migrates, q(SET lock_timeout = '1h'));
 set_clock($clock, 0, 1000);
 like((ask($migrates, q(SELECT count(*) FROM flake_migrate('a', 'id', 5))))[1],
-	qr/ERROR:  0A000.*under view public\.reads_slowly\nDETAIL:  PostgreSQL has taken more than 5 s to read its definition/,
+	qr/ERROR:  0A000.*under view public\.reads_slowly\nDETAIL:  PostgreSQL has taken more than 5 s to read its definition, and others/,
 	'flake_migrate(), what takes long in any way is refused, and before others are waited for');
 set_clock($clock, 0, 1);
 value($writer, 'COMMIT');

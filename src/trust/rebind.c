@@ -12,6 +12,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -544,7 +545,10 @@ flake_rebind(PG_FUNCTION_ARGS)
 													  values, nulls)));
 }
 
-/* Adds what is called by a name with a schema, as a definition is written down. */
+/*
+ * Adds what is called, as a definition is written down: by a name with a schema, or in
+ * pg_catalog.
+ */
 static bool
 add_calls(Node *node, void *context)
 {
@@ -565,12 +569,13 @@ add_calls(Node *node, void *context)
 		name = ((A_Expr *) node)->name;
 		catalog = OperatorRelationId;
 	}
-	if (list_length(name) == 2)
+	if (name != NIL)
 	{
-		Oid			schema = get_namespace_oid(strVal(linitial(name)), true);
+		Oid			schema = list_length(name) == 1 ? PG_CATALOG_NAMESPACE
+			: get_namespace_oid(strVal(linitial(name)), true);
 
 		if (OidIsValid(schema))
-			flake_add_call(calls, catalog, schema, strVal(lsecond(name)));
+			flake_add_call(calls, catalog, schema, strVal(llast(name)));
 	}
 	return raw_expression_tree_walker(node, add_calls, context);
 }

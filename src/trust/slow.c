@@ -61,6 +61,9 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 /* If one of a name has defaults, or VARIADIC, each is compared with those before it. */
 #define COMPARED_IN_TIME_OF_ONE 100
 
+/* Functions of the name in other schemas are passed over. */
+#define SKIPPED_IN_TIME_OF_ONE 20
+
 /* A candidate takes longer if it has more arguments. */
 #define ARGUMENTS_IN_TIME_OF_ONE 4
 
@@ -126,8 +129,8 @@ typedef struct CalledName
 } CalledName;
 
 /*
- * Others of the name count only in the same schema, which is written before the name:
- * anybody can have them elsewhere.
+ * Others of the name count for little but in the same schema, which is written before the
+ * name, or is the first in the search path: anybody can have them elsewhere.
  */
 static void
 measure_functions(CalledName *name)
@@ -151,9 +154,10 @@ measure_functions(CalledName *name)
 		if (!isnull)
 			name->default_bytes = Max(name->default_bytes, toast_raw_datum_size(defaults));
 	}
-	ReleaseSysCacheList(list);
 	if (are_compared)
 		name->candidates += name->candidates * name->candidates / COMPARED_IN_TIME_OF_ONE;
+	name->candidates += (double) list->n_members / SKIPPED_IN_TIME_OF_ONE;
+	ReleaseSysCacheList(list);
 }
 
 static void
@@ -436,6 +440,18 @@ count_sets(const List *sets, bool is_sum, double *content)
 	return count;
 }
 
+/* What FOR UPDATE locks is compared with each other, again for each query around it. */
+static void
+add_locks(Effort *effort, const Query *query)
+{
+	double		locks = list_length(query->rowMarks);
+	double		queries = 1;
+
+	for (const Grouped *around = effort->grouped; around != NULL; around = around->outer)
+		queries++;
+	effort->comparisons += locks * locks * queries;
+}
+
 static bool add_effort(Node *node, Effort *effort);
 
 /* What is grouped by, with what it takes; bytes are palloc'd. */
@@ -501,6 +517,7 @@ add_query(Query *query, Effort *effort)
 	}
 	(void) add_joins(effort, query, (Node *) query->jointree);
 	effort->comparisons += sets * content * content;
+	add_locks(effort, query);
 	effort->again = again_of_query(query);
 	effort->grouped = &grouped;
 	add_grouped(effort, query, &grouped);
