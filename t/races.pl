@@ -863,7 +863,7 @@ is( value(
 value($one, q(BEGIN; SELECT flake_create_generator('seen')));
 $id = value($one, largest_of($MINUTE, 0, 'seen'));
 value($two, 'CREATE TABLE some_relation (); DROP TABLE some_relation');
-stop_at($three, 'enter is_used_by_us', 'SELECT flake_id(46)');
+stop_at($three, 'enter flake_uncommitted', 'SELECT flake_id(46)');
 value($one, 'COMMIT');
 let_go($three);
 answer($three);
