@@ -82,7 +82,7 @@ RESET search_path;
 SELECT what, path, who = current_user AS who, count(*) FROM wrong.fired GROUP BY 1, 2, 3;
 
 -- every row is as it was, but for the ids of next year
-SELECT count(*), bool_and(flake_shard(old_id) = flake_shard(new_id)) AS shards, bool_and(abs(extract(epoch FROM flake_timestamp(new_id) - now())) < 60) AS present FROM wrong.map;
+SELECT count(*), bool_and(flake_shard(old_id) = flake_shard(new_id)) AS shards, bool_and(abs(extract(epoch FROM flake_timestamp(new_id) - now())) < 3600) AS present FROM wrong.map;
 SELECT count(*) AS misordered FROM (SELECT new_id < lag(new_id) OVER (PARTITION BY flake_shard(old_id) ORDER BY old_id) AS is FROM wrong.map) AS o WHERE o.is;
 SELECT count(*) FROM wrong.everything;
 SELECT count(*) FROM (TABLE wrong.everything EXCEPT TABLE wrong.everything_before) AS changed;

@@ -911,7 +911,7 @@ ends_soon('flake_renumber(), the setting of her role', 'ALTER ROLE mallory SET f
 ends_soon("flake_renumber(), a row that she has written of shard $_", "INSERT INTO flake_shard_state VALUES ('flake_default', $_, true, NULL, now(), NULL)", $of_alice, 'SELECT n FROM late.t')
   foreach 4100, 4101;
 value($superuser, q(GRANT SELECT, UPDATE (n) ON late.t TO mallory));
-ends_soon('flake_replace_ids(), a row', 'SELECT FROM late.t FOR KEY SHARE', q(flake_replace_ids('late.t', 'id', 0, 4103, dry_run => false)), 'INSERT INTO late.t DEFAULT VALUES');
+waits_for_hers('flake_replace_ids(), a row', 'SELECT FROM late.t FOR KEY SHARE', q(SELECT count(*) FROM flake_replace_ids('late.t', 'id', 0, 4103, dry_run => false)));
 value($superuser, q(GRANT UPDATE ON SEQUENCE app_id TO mallory));
 ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake_replace_ids('late.t', 'id', 0, 4102, 'app_id', dry_run => false)), 'UPDATE late.t SET n = n + 1');
 value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));

@@ -207,6 +207,40 @@ $mallory->close;
 wait_until(sub { (ask($one, q(SELECT count(*) FROM flake_migrate('numbered', 'id', 5))))[1] !~ /ERROR/ }, 'it goes on when the client is gone');
 value($one, 'DROP TABLE numbered');
 
+# flake_migrate_all() has planned, and waits for a table, when the page of the generator is
+# locked.  It gives up the group, and does not try each column with all tables locked.
+value($admin, q(
+CREATE SCHEMA joined;
+CREATE TABLE joined.a (id bigserial PRIMARY KEY);
+CREATE TABLE joined.b (id bigserial PRIMARY KEY, a bigint REFERENCES joined.a);
+CREATE TABLE joined.c (id bigserial PRIMARY KEY, b bigint REFERENCES joined.b);
+CREATE TABLE joined.d (id bigserial PRIMARY KEY, c bigint REFERENCES joined.c);
+CREATE TABLE joined.e (id bigserial PRIMARY KEY, d bigint REFERENCES joined.d);
+INSERT INTO joined.a VALUES (1000000);
+INSERT INTO joined.b VALUES (1000000);
+INSERT INTO joined.c VALUES (1000000);
+INSERT INTO joined.d VALUES (1000000);
+INSERT INTO joined.e VALUES (1000000);
+SELECT flake_id(0, 'dense');
+GRANT USAGE ON SEQUENCE dense TO mallory;
+SET statement_timeout = '5s'));
+my $migrates = new_session($node);
+value($one, 'BEGIN; LOCK TABLE joined.b IN ROW EXCLUSIVE MODE');
+send_query($migrates, q(CALL flake_migrate_all('{joined}', 0, 'dense')));
+wait_for_waiters($node, 1, q(relation = 'joined.b'::regclass));
+$mallory = connect_silent();
+send_silent($mallory, q(SELECT nextval('dense')));
+wait_until_stuck($mallory);
+value($one, 'COMMIT');
+my (undef, $said) = get_answer($migrates);
+like($said, qr/WARNING.*group 1 of 1 is left as it is\nDETAIL:  Could not lock the page of generator "dense"\./s, 'flake_migrate_all() gives up a group if the page is locked');
+unlike($said, qr/one by one/, 'and tries no column by itself');
+$mallory->close;
+wait_until(sub { (ask($migrates, q(CALL flake_migrate_all('{joined}', 0, 'dense'))))[1] =~ /columns migrated: 5/ }, 'it goes on when the client is gone');
+cmp_ok(value($one, q(SELECT flake_id(0, 'dense'))), '>', 1000000, 'with ids above those that are there');
+end_session($migrates);
+value($admin, 'RESET statement_timeout; DROP SCHEMA joined CASCADE');
+
 #
 # The locks of a shard
 #

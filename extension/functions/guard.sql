@@ -42,7 +42,7 @@ AS 'MODULE_PATHNAME', 'flake_lock_trees'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 
 COMMENT ON FUNCTION @extschema@._flake_lock_trees(@extschema@._flake_ticket, oid[], boolean, oid[], oid[], timestamptz) IS
-'locks relations until the end of the transaction, all at once or not at all: tables and views, with what inherits from them, and tables at the other end of foreign keys, with their partitions, in mode ACCESS EXCLUSIVE or SHARE ROW EXCLUSIVE; and others as those do who mint from them or select from them; with null all in ACCESS SHARE; leaves out what does not exist; null without a ticket or an array; for functions of flakeid; errors: 42501 if the user may not LOCK TABLE, or for a foreign key refer to it, 55P03 when lock_timeout is over since the beginning, or without one if a relation is in use';
+'locks relations until the end of the transaction, all at once or not at all: tables and views, with what inherits from them, and tables at the other end of foreign keys, with their partitions, in mode ACCESS EXCLUSIVE, or EXCLUSIVE and for the latter SHARE ROW EXCLUSIVE; and others as those do who mint from them or select from them; with null all in ACCESS SHARE; leaves out what does not exist; null without a ticket or an array; for functions of flakeid; errors: 42501 if the user may not LOCK TABLE, or for a foreign key refer to it, 55P03 when lock_timeout is over since the beginning, or without one if a relation is in use';
 
 CREATE FUNCTION @extschema@._flake_sequence_state(ticket @extschema@._flake_ticket, sequence oid, only_looks boolean,
     OUT last_value bigint, OUT is_called boolean)

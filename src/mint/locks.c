@@ -27,6 +27,7 @@
 #include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "trust/pages.h"
+#include "storage/proc.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
 
@@ -36,7 +37,10 @@
 
 /* How long to try. */
 #define BRIEFLY_MS			100
-#define ERROR_AFTER_S		10
+#define ERROR_AFTER_MS		10000
+
+/* lock_timeout is heeded from here on: to write the page to disk can take a moment. */
+#define LEAST_TIMEOUT_MS	1000
 
 /* The page that this session has locked. */
 static Buffer locked_page = InvalidBuffer;
@@ -60,6 +64,15 @@ flake_locks_release(void)
 	LWLockReleaseAll();
 }
 
+/* After what time it is an ERROR. */
+static int
+error_after_ms(void)
+{
+	if (LockTimeout == 0)
+		return ERROR_AFTER_MS;
+	return Min(Max(LockTimeout, LEAST_TIMEOUT_MS), ERROR_AFTER_MS);
+}
+
 /* Sleeps before the next try; false if there is to be none. */
 static bool
 sleep_for_page(Relation rel, PageWait wait, instr_time started, long *sleep_us)
@@ -71,13 +84,13 @@ sleep_for_page(Relation rel, PageWait wait, instr_time started, long *sleep_us)
 	if (wait == PAGE_NO_WAIT ||
 		(wait == PAGE_BRIEFLY && INSTR_TIME_GET_MILLISEC(elapsed) >= BRIEFLY_MS))
 		return false;
-	if (INSTR_TIME_GET_MILLISEC(elapsed) >= ERROR_AFTER_S * 1000)
+	if (INSTR_TIME_GET_MILLISEC(elapsed) >= error_after_ms())
 		ereport(ERROR,
 				(errcode(ERRCODE_LOCK_NOT_AVAILABLE),
 				 errmsg("could not lock the page of generator \"%s\"",
 						RelationGetRelationName(rel)),
-				 errdetail("Another session has kept the page of its sequence locked for %d seconds.",
-						   ERROR_AFTER_S),
+				 errdetail("Another session has kept the page of its sequence locked for %g seconds.",
+						   error_after_ms() / 1000.0),
 				 errhint("Look for wait_event \"ClientWrite\" in pg_stat_activity: a client that has called nextval() on the generator, and does not read the error. End that client.")));
 	pgstat_report_wait_start(flake_page_wait_event());
 	pg_usleep(*sleep_us);

@@ -68,6 +68,7 @@ typedef struct Target
 	FlakeLayout layout;
 	HorizonRef	horizon;		/* if it is logged */
 	int64		value;			/* packed: if it is not, what its page has */
+	int			rows;			/* of its shards, before all are locked */
 } Target;
 
 /* The shards of a generator that have a row in a table, as it is now. */
@@ -320,10 +321,24 @@ find_any_writer(List *targets, Oid function)
 }
 
 static void
-warn_if_restored(const Target *target, const OwnTable *states)
+count_rows(Target *target, const OwnTable *states)
 {
-	if (target->is_logged && list_shards(states, target->sequence) != NIL)
+	List	   *shards = list_shards(states, target->sequence);
+
+	target->rows = list_length(shards);
+	list_free(shards);
+	if (target->is_logged && target->rows > 0)
 		flake_restore_warn(&target->horizon, FLAKE_RESTORED_SHARDS, PAGE_NO_WAIT);
+}
+
+/* Those with more rows come first. */
+static int
+compare_rows(const ListCell *a, const ListCell *b)
+{
+	int			rows_of_a = ((const Target *) lfirst(a))->rows;
+	int			rows_of_b = ((const Target *) lfirst(b))->rows;
+
+	return (rows_of_a < rows_of_b) - (rows_of_a > rows_of_b);
 }
 
 /*
@@ -433,26 +448,26 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	}
 	MemoryContextSwitchTo(old_context);
 
-	/* Whatever else can take long comes before nobody may open a slot. */
+	/*
+	 * Whatever else can take long comes before nobody may open a slot.  So do the rows
+	 * of other generators: anybody can have as many as he likes, for his own.
+	 */
 	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
 	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);
 	foreach(lc, targets)
 	{
 		CHECK_FOR_INTERRUPTS();
-		warn_if_restored(lfirst(lc), &states);
+		count_rows(lfirst(lc), &states);
 	}
-	foreach(lc, targets)
-	{
-		CHECK_FOR_INTERRUPTS();
-		(void) flake_shard_lock(((Target *) lfirst(lc))->sequence, FLAKE_OPENING,
-								FLAKE_CHANGE_STATE, true);
-	}
+	list_sort(targets, compare_rows);
 
 	/* A change that is forgotten in a crash would let ids repeat. */
 	ForceSyncCommit();
 	foreach(lc, targets)
 	{
 		CHECK_FOR_INTERRUPTS();
+		(void) flake_shard_lock(((Target *) lfirst(lc))->sequence, FLAKE_OPENING,
+								FLAKE_CHANGE_STATE, true);
 		detach_target(lfirst(lc), &states, function);
 	}
 	close_slots(targets);

@@ -135,8 +135,8 @@ add_relations(List *all, ArrayType *array, Reach reach, LOCKMODE mode)
  *	keys oid[], named oid[], began timestamptz) returns void
  *
  * Locks tables and views, with those that inherit from them, and the tables at the
- * other end of foreign keys, with their partitions: unless exclusive, in a mode that
- * lets others only read; with null, in one that only keeps them from changing its
+ * other end of foreign keys, with their partitions: unless exclusive, in modes that
+ * let others only read, and lock no row of the former; with null, in one that only keeps them from changing its
  * definition.  And other relations, as those who use them do, or with null in that
  * mode.  Waits until lock_timeout is over since an instant; not at all if that is
  * null.
@@ -145,14 +145,18 @@ Datum
 flake_lock_trees(PG_FUNCTION_ARGS)
 {
 	LOCKMODE	mode = AccessShareLock;
+	LOCKMODE	mode_of_keys = AccessShareLock;
 	List	   *all;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) || PG_ARGISNULL(3) || PG_ARGISNULL(4))
 		PG_RETURN_NULL();
 	if (!PG_ARGISNULL(2))
-		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
+	{
+		mode = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ExclusiveLock;
+		mode_of_keys = PG_GETARG_BOOL(2) ? AccessExclusiveLock : ShareRowExclusiveLock;
+	}
 	all = add_relations(NIL, PG_GETARG_ARRAYTYPE_P(1), REACH_HEIRS, mode);
-	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), REACH_PARTITIONS, mode);
+	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(3), REACH_PARTITIONS, mode_of_keys);
 	all = add_relations(all, PG_GETARG_ARRAYTYPE_P(4), REACH_NONE, mode);
 	(void) flake_lock_all(all, !PG_ARGISNULL(5),
 						  PG_ARGISNULL(5) ? 0 : PG_GETARG_TIMESTAMPTZ(5), NULL, NULL);

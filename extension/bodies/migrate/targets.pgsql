@@ -12,6 +12,7 @@ DECLARE
     migrated bigint;
     refused bigint := 0;
     is_alone boolean := false;      -- each column by itself, because it cannot be all at once
+    lock_timeout pg_catalog.text := current_setting('lock_timeout');
     why pg_catalog.text;
     detail pg_catalog.text;
     hint pg_catalog.text;
@@ -56,6 +57,22 @@ BEGIN
         FROM unnest(targets, attributes) WITH ORDINALITY AS u (t, a, i)
         JOIN @extschema@._flake_id_columns() AS c ON c.relation = u.t AND c.attname = u.a AND NOT c.minted;
         migrated := cardinality(targets);
+
+        -- The page of the generator can be busy, for each column.  That is found before code
+        -- of owners can raise the same error, and the group's locks are let go.
+\i bodies/brief_waits.pgsql
+        FOR i IN 1 .. migrated LOOP
+            BEGIN
+                PERFORM @extschema@._flake_check_minting(ticket, c.oid, c.relname, a.attname, generator, layout, shard, false)
+                FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+                WHERE c.oid = targets[i] AND a.attname = attributes[i] AND a.atttypid <> 'uuid'::regtype;
+            EXCEPTION
+                WHEN lock_not_available THEN
+                    RAISE;
+                WHEN OTHERS OR assert_failure THEN
+                    NULL;       -- it is said when the column is migrated
+            END;
+        END LOOP;
 
         -- With the first one all become bigint that will have to, so that no table is
         -- rewritten twice.

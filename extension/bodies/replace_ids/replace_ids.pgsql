@@ -89,7 +89,7 @@ BEGIN
         RETURN;
     END IF;
 
-    -- A shard can be locked by who leases or detaches it, and a row by who may update a column.
+    -- A shard can be locked by who leases or detaches it.
 \i bodies/brief_waits.pgsql
     SELECT array_agg(n.new_id ORDER BY n.old_id) INTO new_ids
     FROM (SELECT o.old_id,
