@@ -136,10 +136,10 @@ add_relations(List *all, ArrayType *array, Reach reach, LOCKMODE mode)
  *
  * Locks tables and views, with those that inherit from them, and the tables at the
  * other end of foreign keys, with their partitions: unless exclusive, in modes that
- * let others only read, and lock no row of the former; with null, in one that only keeps them from changing its
- * definition.  And other relations, as those who use them do, or with null in that
- * mode.  Waits until lock_timeout is over since an instant; not at all if that is
- * null.
+ * let others only read, and lock no row of the former; with null, in one that only
+ * keeps them from changing its definition.  And other relations, as those who use
+ * them do, or with null in that mode.  Waits until lock_timeout is over since an
+ * instant; not at all if that is null.
  */
 Datum
 flake_lock_trees(PG_FUNCTION_ARGS)
