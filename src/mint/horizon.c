@@ -422,9 +422,12 @@ raise_horizon(HorizonRef *ref, int64 above)
 void
 flake_horizon_raise(HorizonRef *ref, int64 above)
 {
-	/* The page can be busy, and is not needed below the horizon. */
-	if (flake_horizon_raise_floor(ref, above) >= above)
+	/* The page can be busy, and is not needed below the horizon that is on disk. */
+	if (flake_horizon_margin(ref, above) >= 0)
+	{
+		(void) flake_horizon_raise_floor(ref, above);
 		return;
+	}
 	FLAKE_TRY_LOCKED();
 	{
 		raise_horizon(ref, above);
