@@ -87,8 +87,8 @@ open_sequence(const HorizonRef *ref)
 	Relation	rel = relation_open(ref->sequence, NoLock);
 
 	/*
-	 * A file that goes away in a rollback would not keep it (H2); nor would this one, if
-	 * another transaction commits.
+	 * A file that goes away in a rollback would not keep it (H2); nor would
+	 * this one, if another transaction commits.
 	 */
 	if (flake_has_new_file(rel) ||
 		flake_uncommitted(ref->sequence, rel->rd_rel->relfilenode).other_file)
@@ -422,7 +422,10 @@ raise_horizon(HorizonRef *ref, int64 above)
 void
 flake_horizon_raise(HorizonRef *ref, int64 above)
 {
-	/* The page can be busy, and is not needed below the horizon that is on disk. */
+	/*
+	 * The page can be busy, and is not needed below the horizon that is on
+	 * disk.
+	 */
 	if (flake_horizon_margin(ref, above) >= 0)
 	{
 		(void) flake_horizon_raise_floor(ref, above);

@@ -449,8 +449,9 @@ flake_detach_all(PG_FUNCTION_ARGS)
 	MemoryContextSwitchTo(old_context);
 
 	/*
-	 * Whatever else can take long comes before nobody may open a slot.  So do the rows
-	 * of other generators: anybody can have as many as he likes, for his own.
+	 * Whatever else can take long comes before nobody may open a slot.  So do
+	 * the rows of other generators: anybody can have as many as he likes, for
+	 * his own.
 	 */
 	states = flake_own_table_open(SHARD_STATE, function, RowExclusiveLock);
 	leases = flake_own_table_open(LEASES, function, RowExclusiveLock);

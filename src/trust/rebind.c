@@ -572,7 +572,7 @@ add_calls(Node *node, void *context)
 	if (name != NIL)
 	{
 		Oid			schema = list_length(name) == 1 ? PG_CATALOG_NAMESPACE
-			: get_namespace_oid(strVal(linitial(name)), true);
+		: get_namespace_oid(strVal(linitial(name)), true);
 
 		if (OidIsValid(schema))
 			flake_add_call(calls, catalog, schema, strVal(llast(name)));

@@ -27,7 +27,8 @@ extern bool flake_has_new_file(Relation rel);
 typedef struct Uncommitted
 {
 	bool		changed;		/* made, changed or dropped it, this one, too */
-	bool		other_file;		/* another one: has given it another file than this */
+	bool		other_file;		/* another one: has given it another file than
+								 * this */
 } Uncommitted;
 
 extern Uncommitted flake_uncommitted(Oid relation, Oid file);
