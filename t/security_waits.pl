@@ -644,6 +644,13 @@ foreach my $case (
 		SELECT 'ALTER TABLE hers.empty ' || string_agg(format('ADD c%s int', i), ', ') FROM generate_series(1, 1500) AS i)
 	],
 	[
+		'VIEW hers.locks; DROP TABLE hers.locked',
+		q(VALUES ('CREATE TABLE hers.locked ()')
+		UNION ALL
+		SELECT format('CREATE VIEW hers.locks AS SELECT a.id FROM written.a, %s%s%s', repeat('(SELECT FROM ', 270),
+		(SELECT string_agg('hers.locked AS l' || i, ', ') FROM generate_series(1, 2000) AS i), repeat(' FOR UPDATE) AS s', 270)))
+	],
+	[
 		'VIEW hers.numbers',
 		q(SELECT format('CREATE VIEW hers.numbers AS SELECT id FROM written.a WHERE %L::numeric[] IS NOT NULL AND %L::jsonb IS NOT NULL',
 		array_agg('1e131071'::text), '{}') FROM generate_series(1, 100))
@@ -911,7 +918,12 @@ ends_soon('flake_renumber(), the setting of her role', 'ALTER ROLE mallory SET f
 ends_soon("flake_renumber(), a row that she has written of shard $_", "INSERT INTO flake_shard_state VALUES ('flake_default', $_, true, NULL, now(), NULL)", $of_alice, 'SELECT n FROM late.t')
   foreach 4100, 4101;
 value($superuser, q(GRANT SELECT, UPDATE (n) ON late.t TO mallory));
-waits_for_hers('flake_replace_ids(), a row', 'SELECT FROM late.t FOR KEY SHARE', q(SELECT count(*) FROM flake_replace_ids('late.t', 'id', 0, 4103, dry_run => false)));
+# Who has locked a row is waited for before the table is locked.
+value($hers, 'BEGIN; SELECT FROM late.t FOR KEY SHARE');
+send_query($superuser, q(SELECT count(*) FROM flake_replace_ids('late.t', 'id', 0, 4103, dry_run => false)));
+wait_for_waiters($node, 1, q(relation = 'late.t'::regclass AND mode = 'ExclusiveLock'));
+value($hers, 'ROLLBACK');
+ends_well('flake_replace_ids(), a row');
 value($superuser, q(GRANT UPDATE ON SEQUENCE app_id TO mallory));
 ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake_replace_ids('late.t', 'id', 0, 4102, 'app_id', dry_run => false)), 'UPDATE late.t SET n = n + 1');
 value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));

@@ -90,8 +90,15 @@ is($mallory->request(q(SELECT nextval('flake_default')))->{code},
 # Of another generator, who may mint can.  $two goes on with its window.
 my ($one, $two) = new_sessions($node, 2);
 value($_, 'SET ROLE minter') foreach $one, $two;
+my $minted = value($admin, q(SELECT flake_id(1, 'app_id')));
 send_silent($mallory, q(SELECT nextval('app_id')));
 wait_until_stuck($mallory);
+value($admin, q(SET statement_timeout = '5s'));
+is((ask($admin, "SELECT flake_advance('app_id', $minted)"))[1], '', 'with a locked page flake_advance() goes on below the horizon');
+value($admin, 'RESET statement_timeout');
+value($two, q(SET statement_timeout = '5s'; SET lock_timeout = '1ms'));
+is(code($two, q(SELECT flake_id(1, 'app_id'))), '55P03', 'with a locked page lock_timeout is heeded');
+value($two, 'RESET statement_timeout; RESET lock_timeout');
 my $waiter = new_session($node);
 value($waiter, 'SET ROLE minter');
 send_query($waiter, q(SELECT flake_id(4, 'app_id')));
