@@ -1068,7 +1068,7 @@ END$$));
 my ($writer, $migrates) = new_sessions($fast, 2);
 
 value($writer, 'BEGIN; INSERT INTO a DEFAULT VALUES');
-value($migrates, q(SET lock_timeout = '1h'));
+value($migrates, q(SET lock_timeout = '10s'));
 set_clock($clock, 0, 1000);
 like((ask($migrates, q(SELECT count(*) FROM flake_migrate('a', 'id', 5))))[1],
 	qr/ERROR:  0A000.*under view public\.reads_slowly\nDETAIL:  PostgreSQL has taken more than 5 s to read its definition, and others/,
