@@ -926,6 +926,18 @@ value($hers, 'ROLLBACK');
 ends_well('flake_replace_ids(), a row');
 value($superuser, q(GRANT UPDATE ON SEQUENCE app_id TO mallory));
 ends_soon('flake_replace_ids()', q(SELECT flake_detach(4102, 'app_id')), q(flake_replace_ids('late.t', 'id', 0, 4102, 'app_id', dry_run => false)), 'UPDATE late.t SET n = n + 1');
+# She uses up a shard, with two ids a second: they are waited for before the table is locked.
+value($superuser, q(SELECT flake_create_generator('slow_id', 'ts:41 shard:10 seq:1 epoch=2020-01-01 unit=1s'); GRANT USAGE ON SEQUENCE slow_id TO mallory));
+value($alice, q(INSERT INTO late.t SELECT i, i FROM generate_series(2, 10) AS i));
+like(code($hers, q(SET flakeid.max_wait = 0; SELECT flake_id(5, 'slow_id') FROM generate_series(1, 1000))), qr/^53400/, 'she uses up a shard');
+send_query($superuser, q(SELECT count(*) FROM flake_replace_ids('late.t', 'id', 0, 5, 'slow_id', dry_run => false)));
+$node->poll_query_until('postgres', q(SELECT wait_event_type = 'Extension' FROM pg_stat_activity WHERE query LIKE '%late.t%slow_id%' AND pid <> pg_backend_pid()))
+  or die 'it does not wait for an id';
+value($alice, q(SET lock_timeout = '1ms'));
+alice_goes_on('flake_replace_ids(), a shard that is used up', 'INSERT INTO late.t VALUES (11, 11)', 'UPDATE late.t SET n = n + 1');
+value($alice, q(SET lock_timeout = '10s'));
+ends_well('flake_replace_ids(), a shard that is used up', qr/^11$/m);
+is(value($superuser, q(SELECT count(*) FROM late.t WHERE flake_shard(id, flake_layout_of('slow_id')) = 5 AND id > 1000)), '11', 'what is inserted meanwhile has another id, too');
 value($superuser, q(REVOKE UPDATE ON SEQUENCE app_id FROM mallory; REVOKE INSERT ON flake_shard_state FROM mallory));
 
 # A table of hers that refers to one whose partitions are created and dropped.

@@ -43,13 +43,13 @@ BEGIN
     LOOP
         -- PostgreSQL cannot be canceled while it reads what a table has.
         PERFORM @extschema@._flake_refuse_long(ticket, tables, too_long_hint);
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
-        IF dry_run THEN
-            PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
-            EXIT;
-        END IF;
         waited := false;
         BEGIN
+            PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
+            IF dry_run THEN
+                PERFORM @extschema@._flake_guard_relation(ticket, generator::oid, false);
+                EXIT;
+            END IF;
             IF shard_in_use IS NOT NULL THEN
                 PERFORM @extschema@._flake_lock_shard(ticket, shard_in_use, generator);
                 -- With its lock, no table is waited for.

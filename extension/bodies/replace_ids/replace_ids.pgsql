@@ -11,6 +11,10 @@ DECLARE
     found_schemas pg_catalog.oid[];
     problem pg_catalog.record;
     old_ids bigint[];
+    is_counted boolean := false;        -- how many ids are needed is known
+    missing_shards int[];               -- those of new ids that are needed, one each
+    minted_ids bigint[] := '{}';
+    minted_shards int[] := '{}';        -- as they were asked for
     new_ids bigint[];
 BEGIN
     IF ticket IS NULL THEN
@@ -23,10 +27,11 @@ BEGIN
     END IF;
 
     -- As in flake_migrate(): tables are locked all at once or not at all, and what was
-    -- looked up before is looked up again.
+    -- looked up before is looked up again.  The ids are minted before, because those who
+    -- use up a shard can make that take long.
     LOOP
-        PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
         BEGIN
+            PERFORM @extschema@._flake_guard_schemas(ticket, schemas);
             PERFORM @extschema@._flake_lock_trees(ticket, trees, false, '{}'::oid[], '{}'::oid[], began);
             SELECT c.relname, c.relkind, c.relispartition, c.relowner, a.attnum, a.atttypid, t.typbasetype INTO col
             FROM pg_class c
@@ -65,36 +70,62 @@ BEGIN
                     DETAIL = problem.detail,
                     HINT = problem.hint;
             END IF;
-            found_trees := CASE WHEN dry_run THEN '{}'::oid[]
-                                ELSE ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (relations) AND NOT relispartition ORDER BY oid) END;
-            EXIT WHEN found_trees = trees AND found_schemas = schemas;
+            found_trees := CASE WHEN is_counted
+                                THEN ARRAY(SELECT oid::oid FROM pg_class WHERE oid = ANY (relations) AND NOT relispartition ORDER BY oid)
+                                ELSE '{}'::oid[] END;
+            IF found_trees = trees AND found_schemas = schemas THEN
+                old_ids := ARRAY(SELECT DISTINCT i
+                                 FROM unnest(@extschema@._flake_ids_above(ticket, target::oid, attribute, above)) AS i ORDER BY i);
+                missing_shards := ARRAY(
+                    SELECT n.shard
+                    FROM (SELECT coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(i, layout)) AS shard, count(*) AS needed
+                          FROM unnest(old_ids) AS i GROUP BY 1) AS n
+                    LEFT JOIN (SELECT m AS shard, count(*) AS minted FROM unnest(minted_shards) AS m GROUP BY 1) AS h USING (shard),
+                    LATERAL generate_series(coalesce(h.minted, 0) + 1, n.needed)
+                    WHERE NOT dry_run
+                    ORDER BY n.shard);
+                EXIT WHEN dry_run OR is_counted AND missing_shards = '{}';
+                is_counted := true;
+            END IF;
             RAISE SQLSTATE 'FL001';     -- undoes the locks
         EXCEPTION WHEN SQLSTATE 'FL001' THEN
             trees := found_trees;
             schemas := found_schemas;
         END;
+        IF missing_shards <> '{}' THEN
+            -- A shard can be locked by who leases or detaches it.
+\i bodies/brief_waits.pgsql
+            SELECT minted_ids || array_agg(n.id), minted_shards || array_agg(n.shard) INTO minted_ids, minted_shards
+            FROM (SELECT s.shard, @extschema@.flake_id(s.shard, generator) AS id FROM unnest(missing_shards) AS s (shard)) AS n;
+            PERFORM set_config('lock_timeout', lock_timeout, true);
+            missing_shards := '{}';
+            began := clock_timestamp();
+        END IF;
     END LOOP;
 
-    SELECT array_agg(DISTINCT i ORDER BY i) INTO old_ids
-    FROM unnest(@extschema@._flake_ids_above(ticket, target::oid, attribute, above)) AS i;
     IF dry_run THEN
         RAISE NOTICE USING
-            MESSAGE = format('%s ids would be replaced', coalesce(cardinality(old_ids), 0)),
+            MESSAGE = format('%s ids would be replaced', cardinality(old_ids)),
             DETAIL = (SELECT format('Columns: %s.', string_agg(format('%s.%I', u.relation::regclass, u.attname), ', ' ORDER BY u.relation <> target, u.relation, u.attname))
                       FROM unnest(relations, attributes) AS u (relation, attname)
                       JOIN pg_class c ON c.oid = u.relation AND NOT c.relispartition);
         RETURN QUERY SELECT i, NULL::bigint FROM unnest(old_ids) AS i ORDER BY i;
         RETURN;
-    ELSIF old_ids IS NULL THEN
+    ELSIF old_ids = '{}' THEN
         RETURN;
     END IF;
 
-    -- A shard can be locked by who leases or detaches it.
+    -- Within a shard they keep their order.
+    new_ids := ARRAY(
+        SELECT m.id
+        FROM (SELECT i AS id, row_number() OVER (PARTITION BY s.shard ORDER BY i) AS position, s.shard
+              FROM unnest(old_ids) AS i, LATERAL (SELECT coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(i, layout)) AS shard) AS s) AS o
+        JOIN (SELECT id, row_number() OVER (PARTITION BY u.shard ORDER BY id) AS position, u.shard
+              FROM unnest(minted_ids, minted_shards) AS u (id, shard)) AS m USING (shard, position)
+        ORDER BY o.id);
+
+    -- What triggers need can be locked by anybody.
 \i bodies/brief_waits.pgsql
-    SELECT array_agg(n.new_id ORDER BY n.old_id) INTO new_ids
-    FROM (SELECT o.old_id,
-                 @extschema@.flake_id(coalesce(_flake_replace_ids_guarded.shard, @extschema@.flake_shard(o.old_id, layout)), generator) AS new_id
-          FROM (SELECT i AS old_id FROM unnest(old_ids) AS i ORDER BY i) AS o) AS n;
 
     -- Triggers of foreign keys fire at the end of a statement: with one statement for
     -- all tables, they find every row with its new id.  Other triggers find the
