@@ -679,31 +679,38 @@ my @races = (
 foreach my $race (@races)
 {
 	my ($name, $superuser, $mallory, $call, $expected, $meanwhile, $check) = @$race;
-	my $db = 'race_' . ++$n;
+	my ($db, $from, $answer);
 
-	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
-	$node->safe_psql($db,
-		"CREATE FUNCTION mal.replaced() RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN RAISE LOG 'trap 25 as %', 'nobody'; END \$\$; $superuser");
+	# On a busy machine she can be slower than the caller waits.
+	foreach (1 .. 5)
+	{
+		$db = 'race_' . ++$n;
+		$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE armed OWNER mallory");
+		$node->safe_psql($db,
+			"CREATE FUNCTION mal.replaced() RETURNS void LANGUAGE plpgsql AS \$\$ BEGIN RAISE LOG 'trap 25 as %', 'nobody'; END \$\$; $superuser"
+		);
 
-	my $hers   = new_session($node, $db);
-	my $caller = new_session($node, $db);
-	my $from   = -s $node->logfile;
+		my $hers   = new_session($node, $db);
+		my $caller = new_session($node, $db);
+		$from = -s $node->logfile;
 
-	ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
-	send_query($caller, "$call;");
-	wait_for_waiters($node, 1);
-	$node->psql($db, "SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; $meanwhile")
-	  if $meanwhile;
-	ask($hers, 'COMMIT;');
-	is(error_code(get_answer($caller)) =~ s/, but.*//sr,
-		$expected, $expected eq 'none' ? "$name: it works" : "$name: it is refused");
+		ask($hers, "SET SESSION AUTHORIZATION mallory; BEGIN; $mallory;");
+		send_query($caller, "$call;");
+		wait_for_waiters($node, 1);
+		$node->psql($db, "SET SESSION AUTHORIZATION mallory; SET lock_timeout = '300ms'; $meanwhile")
+		  if $meanwhile;
+		ask($hers, 'COMMIT;');
+		$answer = error_code(get_answer($caller)) =~ s/, but.*//sr;
+		end_session($hers, $caller);
+		last if $answer ne '55P03';
+	}
+	is($answer, $expected, $expected eq 'none' ? "$name: it works" : "$name: it is refused");
 	is( join(' ',
 			grep { $_ ne 'mallory' }
 			  slurp_file($node->logfile, $from) =~ /trap \d+ as (\w+)/g),
 		'',
 		"$name: nothing of hers is executed as another");
 	is($node->safe_psql($db, $check), 't', "$name: nothing else is changed") if $check;
-	end_session($hers, $caller);
 }
 
 # A transaction that does not see what she has done meanwhile.

@@ -412,7 +412,8 @@ sub start_minters
 	return;
 }
 
-# Has it go on if it is stopped, and ends it.
+# Has it go on if it is stopped, and ends it.  One that has just begun may not handle
+# SIGTERM yet.
 sub end_minter
 {
 	my ($n, $signal) = @_;
@@ -422,7 +423,7 @@ sub end_minter
 	kill $signal, $pid;
 	waitpid $pid, 0;
 	push @ended_badly, "process $n: $?"
-	  unless ($? & 127) == ($signal eq 'KILL' ? 9 : 0) && $? >> 8 == 0;
+	  unless $? == ($signal eq 'KILL' ? 9 : 0) || $signal eq 'TERM' && $? == 15;
 	return;
 }
 
