@@ -2,8 +2,8 @@
 
 # A transaction can go on without its locks: if FETCH fails in a savepoint, PostgreSQL
 # releases what the cursor has locked, also by FETCHes before the savepoint, and what
-# these have changed stays.  Shards stay fenced, what a session mints from is not freed,
-# and no id comes twice.
+# these have changed stays.  And DISCARD ALL releases all advisory locks.  Shards stay
+# fenced, what a session mints from is not freed, and no id comes twice.
 
 use strict;
 use warnings;
@@ -11,6 +11,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use FlakeTest;
+use FlakeWire;
 use Test::More;
 
 my $node = start_server(
@@ -19,7 +20,14 @@ my $node = start_server(
 CREATE EXTENSION flakeid;
 SELECT flake_create_generator('app_id'), flake_create_generator('leased'), flake_create_generator('dense', 'shard:10 seq:53');
 CREATE TABLE t (id bigint);
-CREATE FUNCTION execute(command text) RETURNS text LANGUAGE plpgsql AS $$BEGIN EXECUTE command; RETURN command; END$$));
+CREATE FUNCTION execute(command text) RETURNS text LANGUAGE plpgsql AS $$BEGIN EXECUTE command; RETURN command; END$$;
+
+CREATE TABLE gate (n int);
+CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN LOCK TABLE gate; RETURN NULL; END$$;
+CREATE TABLE visitor (n int);
+CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON visitor DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wait_at_gate();
+CREATE FUNCTION visit(command text) RETURNS void LANGUAGE plpgsql AS $$BEGIN EXECUTE command; INSERT INTO visitor VALUES (1); END$$;
+CREATE FUNCTION visit_when_planned(command text) RETURNS void IMMUTABLE LANGUAGE plpgsql AS $$BEGIN PERFORM visit(command); END$$));
 my ($loser, $minter, $other) = new_sessions($node, 3);
 value($_, q(SET lock_timeout = '500ms')) foreach $minter, $other;
 
@@ -78,6 +86,63 @@ is(code($minter, q(SELECT flake_id(6, 'app_id'))), '55000', 'nor later');
 value($loser, 'BEGIN; SAVEPOINT s; SELECT flake_detach(78); ROLLBACK TO s');
 like(code($minter, 'SELECT flake_id(78)'), qr/^none/, 'a shard is minted again when its detach is undone');
 value($loser, 'ROLLBACK');
+
+#
+# DISCARD ALL: it is refused in a transaction that has executed a statement, but that one
+# is bound is enough to execute functions.
+#
+
+my $wire = FlakeWire->connect($node->host, $node->port, 'postgres', value($minter, 'SELECT current_user'));
+
+sub discard_locks
+{
+	my ($command) = @_;
+
+	value($other, 'BEGIN; LOCK TABLE gate');
+	$wire->send_bound("SELECT visit_when_planned(\$x\$$command\$x\$)", 'DISCARD ALL');
+	wait_for_waiters($node, 1, q(relation = 'gate'::regclass));
+	return;
+}
+
+sub commit
+{
+	my ($command) = @_;
+
+	value($other, 'COMMIT');
+	is($wire->get_answer->{code}, undef, "DISCARD ALL after $command");
+	return;
+}
+
+discard_locks('SELECT pg_advisory_xact_lock(1)');
+is(value($minter, 'SELECT pg_try_advisory_xact_lock(1)'), 't', 'an advisory lock is gone');
+commit('an advisory lock');
+
+value($minter, 'SELECT flake_id(80)');
+discard_locks('SELECT flake_detach(80)');
+is(code($minter, 'SELECT flake_id(80)'), '55P03', 'nobody mints a shard that is being detached, whatever is discarded');
+commit('flake_detach()');
+is(code($minter, 'SELECT flake_id(80)'), '55000', 'nor later');
+
+discard_locks(q(INSERT INTO t SELECT shard FROM flake_lease('c', generator => 'leased')));
+is(code($minter, q(SELECT flake_lease('c', generator => 'leased'))), '55P03', 'nobody leases for an owner who is getting a lease');
+my $leased = value($minter, q(SELECT shard FROM flake_lease('d', generator => 'leased')));
+commit('flake_lease()');
+isnt(value($minter, q(SELECT shard FROM flake_leases WHERE owner = 'c')), $leased, 'nor the same shard');
+
+value($minter, q(SELECT flake_create_generator('past'); SELECT flake_detach(5, 'past')));
+discard_locks(q(INSERT INTO t SELECT flake_backfill('2020-01-01', 5, 'past')));
+is(code($minter, q(SELECT flake_backfill('2020-01-01', 5, 'past'))), '55P03', 'nobody backfills a shard that is being backfilled');
+commit('flake_backfill()');
+value($minter, q(INSERT INTO t SELECT flake_backfill('2020-01-01', 5, 'past')));
+is(value($minter, 'SELECT count(*) - count(DISTINCT id) FROM t'), 0, 'no id comes twice');
+
+value($minter, q(SELECT flake_create_generator('several'); SELECT flake_id(5, 'several')));
+discard_locks(q(SELECT flake_detach_all('several')));
+is(code($minter, q(SELECT flake_id(5, 'several'))), '55P03', 'nobody mints a shard of those that are being detached');
+commit('flake_detach_all()');
+is(code($minter, q(SELECT flake_id(5, 'several'))), '55000', 'nor later');
+$wire->close;
+value($minter, 'TRUNCATE t');
 
 #
 # Shared memory

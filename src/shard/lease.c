@@ -83,7 +83,7 @@ lock_owner(const LeaseRequest *request)
 	LOCKTAG		tag;
 
 	memcpy(hash, VARDATA_ANY(digest), sizeof(hash));
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, hash[0], hash[1], OWNER_LOCK_CLASS);
+	tag = flake_lock_tag(hash[0], hash[1], OWNER_LOCK_CLASS);
 	(void) flake_lock_as_rows(&tag, ExclusiveLock, true);
 }
 

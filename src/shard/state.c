@@ -62,14 +62,24 @@
 /* How long to wait where nobody is expected to be waited for; then ERROR 55P03. */
 #define OVERTAKE_MS	100
 
-static LOCKTAG
-lock_tag(Oid sequence, int32 shard)
+/*
+ * DISCARD ALL releases all advisory locks, and can come late in a transaction: a Bind
+ * before it can have executed anything.  So it is no lock by the method of these.
+ */
+LOCKTAG
+flake_lock_tag(uint32 field2, uint32 field3, uint16 field4)
 {
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, sequence, (uint32) shard,
-						 SHARD_LOCK_CLASS);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, field2, field3, field4);
+	tag.locktag_lockmethodid = DEFAULT_LOCKMETHOD;
 	return tag;
+}
+
+static LOCKTAG
+lock_tag(Oid sequence, int32 shard)
+{
+	return flake_lock_tag(sequence, (uint32) shard, SHARD_LOCK_CLASS);
 }
 
 /*

@@ -30,6 +30,9 @@
 /* For its lock, as a shard: the opening of any slot of the generator. */
 #define FLAKE_OPENING		(-2)
 
+/* A lock that is held to the end, which pg_locks shows as an advisory one. */
+extern LOCKTAG flake_lock_tag(uint32 field2, uint32 field3, uint16 field4);
+
 /*
  * Locks something, until what the present subtransaction writes is undone, or the
  * transaction ends.  False if that would mean waiting, and wait is false.

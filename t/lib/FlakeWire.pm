@@ -22,7 +22,7 @@ FlakeWire - a session that sees each row at the moment it comes in
 psql prints a result when it is complete.  For t/torture.pl an id counts
 from the moment at which the client has it, be the transaction undone
 later or the server killed before the result ends.  So this speaks PostgreSQL's
-protocol itself (version 3.0, simple queries, over a unix socket without a
+protocol itself (version 3.0, over a unix socket without a
 password; see "Frontend/Backend Protocol" in PostgreSQL's documentation), and
 notes when each row arrived.
 
@@ -117,6 +117,11 @@ sub request
 The two halves of request(), without "sent"; and in between, whether the server
 has begun to answer, which it does only at the end of what is short.
 
+=item $wire->send_bound(@sql)
+
+Sends statements in the extended protocol, as one transaction: each but the last is
+parsed and bound, and so planned, but not executed.
+
 =item $wire->pid, $wire->close
 
 The number of the server's process; and the end of the session.
@@ -133,6 +138,18 @@ sub send
 
 	$self->{sent} = clock_gettime(CLOCK_MONOTONIC);
 	syswrite $self->{socket}, 'Q' . pack('N', 5 + length $sql) . "$sql\0";
+	return;
+}
+
+sub send_bound
+{
+	my ($self, @sql) = @_;
+	my @messages = map { ([ P => "\0$_\0\0\0" ], [ B => "\0" x 8 ]) } @sql;
+
+	$self->{sent} = clock_gettime(CLOCK_MONOTONIC);
+	syswrite $self->{socket}, join '',
+	  map { $_->[0] . pack('N', 4 + length $_->[1]) . $_->[1] }
+	  (@messages, [ E => "\0" x 5 ], [ S => '' ]);
 	return;
 }
 
