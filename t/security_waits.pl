@@ -721,6 +721,35 @@ value($hers, 'DROP VIEW hers.passes');
 like($err, qr/ERROR:  55000.*a function or an operator that is called was changed meanwhile/s, 'a command calls what has become long, without a schema');
 value($hers, 'DROP SCHEMA passed CASCADE');
 
+# So are operators, which CASE, rows, IN and USING look up, too.
+value($superuser, q(INSERT INTO pg_operator
+	SELECT 4000000000 + 2 * i + (o = '<')::int, o, 'hers'::regnamespace, 'mallory'::regrole, 'b', false, false, i, i, 16, 0, 0, 0, 0, 0
+	FROM generate_series(1, 40000) AS i, unnest('{=,<}'::text[]) AS o));
+my $row = 'ROW(' . join(', ', ('n') x 100) . ')';
+my $several = join ' AND ', ("$row < $row") x 6;
+value($hers, "CREATE VIEW hers.compares AS SELECT id FROM written.a WHERE $several");
+like((ask($superuser, q(SELECT count(*) FROM flake_migrate('written.a', 'id', 5))))[1],
+	qr/ERROR:  0A000.*rule _RETURN on view hers\.compares has many equal names/s, 'flake_migrate(), many operators elsewhere');
+value($hers, 'DROP VIEW hers.compares');
+my %looked_up = (
+	rows => "SELECT $several FROM t",
+	operator => 'SELECT ' . join(' AND ', ('n = n') x 600) . ' FROM t',
+	CASE => 'SELECT CASE n ' . join(' ', ('WHEN n THEN n') x 600) . ' END FROM t',
+	IN => 'SELECT ' . join(' AND ', ("$row IN (SELECT a.* FROM a)") x 6) . ' FROM t',
+	USING => 'SELECT 1 FROM a JOIN b USING (' . join(', ', map { "c$_" } 1 .. 600) . ')',
+	'ORDER BY' => 'SELECT 1 FROM t ORDER BY ' . join(', ', ('n USING <') x 600));
+foreach my $what (sort keys %looked_up)
+{
+	($out, $err) = ask($hers, "SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}', ARRAY[['mallory'::regrole::oid::text, NULL, NULL, 'CREATE VIEW hers.v AS $looked_up{$what}']], false)");
+	like($err, qr/ERROR:  55000.*a function or an operator that is called was changed meanwhile/s, "a command looks up operators, $what");
+}
+value($superuser, 'DELETE FROM pg_operator WHERE oid > 4000000000');
+foreach my $what (sort keys %looked_up)
+{
+	($out, $err) = ask($hers, "SELECT _flake_execute_steps(_flake_guard('public'), '{}', '{}', '{}', ARRAY[['mallory'::regrole::oid::text, NULL, NULL, 'CREATE VIEW hers.v AS $looked_up{$what}']], false)");
+	unlike($err, qr/meanwhile/, "a command looks up a few operators, $what");
+}
+
 # A few calls are not kept from it.
 value($hers, q(CREATE SCHEMA elsewhere; DO $$BEGIN
 	EXECUTE format('CREATE FUNCTION elsewhere.lower(text, text DEFAULT %L) RETURNS text LANGUAGE sql AS $a$SELECT $1$a$', repeat('x', 1500000));

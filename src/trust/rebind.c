@@ -545,6 +545,54 @@ flake_rebind(PG_FUNCTION_ARGS)
 													  values, nulls)));
 }
 
+static int
+columns_of_row(Node *node)
+{
+	return node != NULL && IsA(node, RowExpr) ? list_length(((RowExpr *) node)->args) : 1;
+}
+
+/* Which operator is looked up for a node, and how often: NIL stands for "=". */
+static int
+operators_of(Node *node, List **name)
+{
+	*name = NIL;
+	switch (nodeTag(node))
+	{
+		case T_A_Expr:
+			{
+				A_Expr	   *expr = (A_Expr *) node;
+				int			columns = Max(columns_of_row(expr->lexpr), columns_of_row(expr->rexpr));
+
+				*name = expr->name;
+				if (expr->kind == AEXPR_IN)
+					columns *= list_length(castNode(List, expr->rexpr));
+				return columns;
+			}
+		case T_SubLink:
+			*name = ((SubLink *) node)->operName;
+			return ((SubLink *) node)->testexpr == NULL ? 0 : columns_of_row(((SubLink *) node)->testexpr);
+		case T_CaseExpr:
+			return ((CaseExpr *) node)->arg == NULL ? 0 : list_length(((CaseExpr *) node)->args);
+		case T_JoinExpr:
+			return list_length(((JoinExpr *) node)->usingClause);
+		case T_SortBy:
+			*name = ((SortBy *) node)->useOp;
+			return *name == NIL ? 0 : 1;
+		default:
+			return 0;
+	}
+}
+
+static void
+add_named(Calls *calls, Oid catalog, List *name, int times)
+{
+	Oid			schema = list_length(name) <= 1 ? PG_CATALOG_NAMESPACE
+	: get_namespace_oid(strVal(linitial(name)), true);
+
+	if (OidIsValid(schema))
+		flake_add_calls(calls, catalog, schema, name == NIL ? "=" : strVal(llast(name)), times);
+}
+
 /*
  * Adds what is called, as a definition is written down: by a name with a schema, or in
  * pg_catalog.
@@ -552,31 +600,17 @@ flake_rebind(PG_FUNCTION_ARGS)
 static bool
 add_calls(Node *node, void *context)
 {
-	Calls	   *calls = context;
-	List	   *name = NIL;
-	Oid			catalog = InvalidOid;
+	List	   *operator;
+	int			times;
 
 	if (node == NULL)
 		return false;
 	CHECK_FOR_INTERRUPTS();
 	if (IsA(node, FuncCall))
-	{
-		name = ((FuncCall *) node)->funcname;
-		catalog = ProcedureRelationId;
-	}
-	else if (IsA(node, A_Expr))
-	{
-		name = ((A_Expr *) node)->name;
-		catalog = OperatorRelationId;
-	}
-	if (name != NIL)
-	{
-		Oid			schema = list_length(name) == 1 ? PG_CATALOG_NAMESPACE
-		: get_namespace_oid(strVal(linitial(name)), true);
-
-		if (OidIsValid(schema))
-			flake_add_call(calls, catalog, schema, strVal(llast(name)));
-	}
+		add_named(context, ProcedureRelationId, ((FuncCall *) node)->funcname, 1);
+	times = operators_of(node, &operator);
+	if (times > 0)
+		add_named(context, OperatorRelationId, operator, times);
 	return raw_expression_tree_walker(node, add_calls, context);
 }
 

@@ -61,8 +61,8 @@ PG_FUNCTION_INFO_V1(flake_takes_long);
 /* If one of a name has defaults, or VARIADIC, each is compared with those before it. */
 #define COMPARED_IN_TIME_OF_ONE 100
 
-/* Functions of the name in other schemas are passed over. */
-#define SKIPPED_IN_TIME_OF_ONE 20
+/* Functions and operators of the name in other schemas are passed over. */
+#define SKIPPED_IN_TIME_OF_ONE 10
 
 /* A candidate takes longer if it has more arguments. */
 #define ARGUMENTS_IN_TIME_OF_ONE 4
@@ -170,6 +170,7 @@ measure_operators(CalledName *name)
 		if (((Form_pg_operator) GETSTRUCT(&list->members[i]->tuple))->oprnamespace == name->callee.schema)
 			name->candidates++;
 	}
+	name->candidates += (double) list->n_members / SKIPPED_IN_TIME_OF_ONE;
 	ReleaseSysCacheList(list);
 }
 
@@ -184,7 +185,7 @@ flake_no_calls(void)
 }
 
 void
-flake_add_call(Calls *calls, Oid catalog, Oid schema, const char *name)
+flake_add_calls(Calls *calls, Oid catalog, Oid schema, const char *name, int times)
 {
 	Callee		callee = {.schema = schema,.catalog = catalog};
 	bool		found;
@@ -201,8 +202,8 @@ flake_add_call(Calls *calls, Oid catalog, Oid schema, const char *name)
 		else
 			measure_operators(called);
 	}
-	calls->candidates += called->candidates;
-	calls->default_bytes += called->default_bytes;
+	calls->candidates += times * called->candidates;
+	calls->default_bytes += (Size) times * called->default_bytes;
 }
 
 bool
@@ -218,9 +219,9 @@ add_function(Effort *effort, Oid function)
 
 	if (!HeapTupleIsValid(row))
 		return;
-	flake_add_call(&effort->calls, ProcedureRelationId,
-				   ((Form_pg_proc) GETSTRUCT(row))->pronamespace,
-				   NameStr(((Form_pg_proc) GETSTRUCT(row))->proname));
+	flake_add_calls(&effort->calls, ProcedureRelationId,
+					((Form_pg_proc) GETSTRUCT(row))->pronamespace,
+					NameStr(((Form_pg_proc) GETSTRUCT(row))->proname), 1);
 	ReleaseSysCache(row);
 }
 
@@ -231,9 +232,9 @@ add_operator(Effort *effort, Oid operator)
 
 	if (!HeapTupleIsValid(row))
 		return;
-	flake_add_call(&effort->calls, OperatorRelationId,
-				   ((Form_pg_operator) GETSTRUCT(row))->oprnamespace,
-				   NameStr(((Form_pg_operator) GETSTRUCT(row))->oprname));
+	flake_add_calls(&effort->calls, OperatorRelationId,
+					((Form_pg_operator) GETSTRUCT(row))->oprnamespace,
+					NameStr(((Form_pg_operator) GETSTRUCT(row))->oprname), 1);
 	ReleaseSysCache(row);
 }
 

@@ -25,8 +25,8 @@ typedef struct Calls
 
 extern Calls flake_no_calls(void);
 
-/* Adds a call of a function or an operator, which the catalog tells, in a schema. */
-extern void flake_add_call(Calls *calls, Oid catalog, Oid schema, const char *name);
+/* Adds calls of a function or an operator, which the catalog tells, in a schema. */
+extern void flake_add_calls(Calls *calls, Oid catalog, Oid schema, const char *name, int times);
 
 /* Whether reading them would take seconds. */
 extern bool flake_calls_take_long(const Calls *calls);
