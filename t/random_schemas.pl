@@ -42,7 +42,7 @@ my $reduce    = $ENV{SCHEMAS_REDUCE};
 my $processes = 2;
 
 # For a statement, and for what does not even heed that; for a move.
-my ($statement_s, $session_s, $move_s) = (10, 30, 30);
+my ($statement_s, $session_s, $move_s) = (10, 30, 120);
 
 note "seeds $first to " . ($first + $count - 1);
 

@@ -3,8 +3,8 @@
  * state.c
  *	  The table of shard states, and the lock that goes with it.
  *
- * The lock is a heavyweight one of the kind that advisory locks are, in a class
- * that SQL cannot reach.  It has modes: the state is read under
+ * The lock is a heavyweight one, which pg_locks shows as an advisory lock, and SQL
+ * cannot reach.  It has modes: the state is read under
  * FLAKE_READ_STATE, changed under FLAKE_CHANGE_STATE, and a lease of the shard, or
  * how far it is backfilled, is changed under FLAKE_CHANGE_LEASE, which keeps the
  * state and other changes to these out, but not readers.  The latter two are kept to the end of the
