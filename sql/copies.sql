@@ -281,6 +281,18 @@ SELECT count(*) FROM flake_renumber('{6405}', '{6505}', dry_run => true);
 SELECT count(*) FROM flake_renumber('{6405}', '{6505}', 'flake_default_uuidv7', dry_run => true);
 ALTER TABLE copies_checks.c ALTER id DROP DEFAULT;
 DROP TABLE copies_checks.b;
+BEGIN;
+DO $$BEGIN
+    EXECUTE (SELECT 'CREATE TABLE copies_many (id bigint DEFAULT flake_id(4007), '
+                    || string_agg(format('CONSTRAINT k%s CHECK (flake_shard(id) = 4007)', i), ', ') || ')'
+             FROM generate_series(1, 101) AS i);
+END$$;
+SAVEPOINT s;
+SELECT count(*) FROM flake_renumber('{4007}', '{4907}', dry_run => true);
+ROLLBACK TO s;
+ALTER TABLE copies_many DROP CONSTRAINT k1;
+SELECT count(*) FROM flake_renumber('{4007}', '{4907}', dry_run => true);
+ROLLBACK;
 SELECT flake_create_shard(7, 'copies_checks');
 \set VERBOSITY terse
 SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint

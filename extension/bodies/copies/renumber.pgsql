@@ -5,6 +5,7 @@ DECLARE
     caller pg_catalog.oid := quote_ident(current_user)::regrole;
     began pg_catalog.timestamptz := clock_timestamp();
     lock_timeout pg_catalog.text := current_setting('lock_timeout');
+    max_checks CONSTANT int := 100;
     too_long_hint CONSTANT pg_catalog.text := 'Change that, or leave out its owner with the argument "owners".';
     mints pg_catalog.jsonb;     -- defaults that mint from the generator
     checks pg_catalog.jsonb;    -- checks to be changed
@@ -123,6 +124,17 @@ BEGIN
             MESSAGE = 'cannot renumber shards',
             DETAIL = format('In a table of Citus is %s.', problem.label),
             HINT = 'Use ALTER TABLE ... SET DEFAULT flake_id() before, which needs no shard.';
+    END IF;
+
+    -- To change one, PostgreSQL reads all checks of the table.
+    SELECT k.relation::regclass AS relation INTO problem
+    FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
+    WHERE k.command LIKE 'ALTER %' GROUP BY k.relation HAVING count(*) > max_checks LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION USING ERRCODE = 'feature_not_supported',
+            MESSAGE = 'cannot renumber shards',
+            DETAIL = format('Table %s has more than %s checks of the shard.', problem.relation, max_checks),
+            HINT = 'Drop checks of it. Or leave out its owner with the argument "owners".';
     END IF;
 
     used := ARRAY(SELECT DISTINCT k.relation::regclass::text FROM jsonb_to_recordset(checks) AS k (relation oid, command text)
@@ -276,5 +288,5 @@ BEGIN
         UNION ALL
         SELECT format('SELECT %s.flake_attach(%s, NULL::bigint, %L::pg_catalog.regclass)', '@extschema@', s, generator) FROM unnest(new_shards) AS s
         UNION ALL
-        (SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i ORDER BY i);
+        (SELECT s.command FROM unnest(steps[:][4:4]) WITH ORDINALITY AS s (command, i) ORDER BY s.i);
 END

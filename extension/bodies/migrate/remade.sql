@@ -27,13 +27,14 @@
     UNION ALL
     SELECT name, 4, format('REVOKE ALL ON %s FROM %s', granted, quote_ident(pg_get_userbyid(relowner))) FROM made WHERE restates_owner
     UNION ALL
-    SELECT o.name, 5, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || quote_ident(a.attname) || ')', o.granted,
+    SELECT o.name, 5, format('GRANT %s%s ON %s TO %s%s', e.privilege_type, ' (' || string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum) || ')', o.granted,
                      CASE e.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(e.grantee)) END, CASE WHEN e.is_grantable THEN ' WITH GRANT OPTION' END)
     FROM made o
-    CROSS JOIN LATERAL (SELECT NULL::name, coalesce(o.relacl, ARRAY[o.full_rights])
-                        UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = o.oid) AS a (attname, acl)
+    CROSS JOIN LATERAL (SELECT NULL::name, NULL::int2, coalesce(o.relacl, ARRAY[o.full_rights])
+                        UNION ALL SELECT attname, attnum, attacl FROM pg_attribute WHERE attrelid = o.oid) AS a (attname, attnum, acl)
     CROSS JOIN LATERAL aclexplode(a.acl) AS e
     WHERE e.grantee <> o.relowner OR o.restates_owner OR a.attname IS NOT NULL
+    GROUP BY o.name, o.granted, a.attname IS NULL, e.privilege_type, e.grantee, e.is_grantable
     UNION ALL
     SELECT o.name, 6, format('COMMENT ON %s IS %L', CASE d.objsubid WHEN 0 THEN format('%s %s', o.kind, o.name) ELSE format('COLUMN %s.%I', o.name, a.attname) END,
                      d.description)

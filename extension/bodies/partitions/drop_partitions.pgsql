@@ -161,5 +161,5 @@ BEGIN
         PERFORM @extschema@._flake_execute_steps(ticket, schemas, parent::oid || old, '{}'::oid[], steps, false);
     END IF;
     PERFORM set_config('lock_timeout', lock_timeout, true);
-    RETURN QUERY SELECT steps[i][4] FROM generate_subscripts(steps, 1) AS i WHERE steps[i][4] IS NOT NULL ORDER BY i;
+    RETURN QUERY SELECT s.command FROM unnest(steps[:][4:4]) WITH ORDINALITY AS s (command, i) WHERE s.command IS NOT NULL ORDER BY s.i;
 END
