@@ -238,23 +238,29 @@ run_and_compare('a crash', q(SELECT flake_id(5), flake_id(0, 'of_segment'), flak
 # gets to the position that its reader waits for, although nothing is written there.
 #
 
-my ($read) = slurp_file("$FindBin::RealBin/../docs/outbox.md") =~ /^(SELECT greatest\(:position[^\\]* AS lsn[^\\]*) \\gset$/m;
-$read =~ s/:position/0/;
-$read =~ s/outbox_id/flake_default/;
-my ($bound, $lsn, $ahead);
-foreach (1 .. 20)
+SKIP:
 {
-	$primary->safe_psql('postgres', q(INSERT INTO orders DEFAULT VALUES; SELECT pg_switch_wal()));
-	($bound, $lsn, $ahead) = split /\|/, $primary->safe_psql('postgres', $read =~ s/ AS lsn/ AS lsn, n/r);
-	last if $ahead - $lsn == 40;
+	skip 'headers are of other sizes with 32 bits', 3
+	  if $primary->safe_psql('postgres', 'SELECT max_data_alignment FROM pg_control_init()') != 8;
+
+	my ($read) = slurp_file("$FindBin::RealBin/../docs/outbox.md") =~ /^(SELECT greatest\(:position[^\\]* AS lsn[^\\]*) \\gset$/m;
+	$read =~ s/:position/0/;
+	$read =~ s/outbox_id/flake_default/;
+	my ($bound, $lsn, $ahead);
+	foreach (1 .. 20)
+	{
+		$primary->safe_psql('postgres', q(INSERT INTO orders DEFAULT VALUES; SELECT pg_switch_wal()));
+		($bound, $lsn, $ahead) = split /\|/, $primary->safe_psql('postgres', $read =~ s/ AS lsn/ AS lsn, n/r);
+		last if $ahead - $lsn == 40;
+	}
+	is($ahead - $lsn, 40, 'the next record would come after the header of a segment');
+	ok( $standby->poll_query_until('postgres',
+			"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= $lsn"),
+		'the standby has replayed what is before');
+	is( $standby->safe_psql('postgres', "SELECT count(*) FROM orders WHERE id <= $bound"),
+		$primary->safe_psql('postgres', "SELECT count(*) FROM orders WHERE id <= $bound"),
+		'and has all rows below the bound');
 }
-is($ahead - $lsn, 40, 'the next record would come after the header of a segment');
-ok( $standby->poll_query_until('postgres',
-		"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0') >= $lsn"),
-	'the standby has replayed what is before');
-is( $standby->safe_psql('postgres', "SELECT count(*) FROM orders WHERE id <= $bound"),
-	$primary->safe_psql('postgres', "SELECT count(*) FROM orders WHERE id <= $bound"),
-	'and has all rows below the bound');
 
 #
 # The standby takes over
